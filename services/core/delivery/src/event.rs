@@ -1,0 +1,165 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidings_platforms::Verdict;
+
+use crate::{Moment, OnUnknown, PartitionId, RetryName, Settlement, SlotId};
+
+/// Something that happened outside.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The group gave this worker a partition and its epoch row was bumped in Postgres.
+    Assigned {
+        /// The partition.
+        partition: PartitionId,
+        /// The epoch that every claim of this assignment carries.
+        epoch: i64,
+    },
+    /// The group takes a partition back: nothing new starts; ends in [`Effect::Drained`](crate::Effect::Drained).
+    Revoked(PartitionId),
+    /// The partition is gone already (session lost, epoch stale, drain deadline past): whatever is on its way is an
+    /// orphan whose success is still recorded.
+    Lost(PartitionId),
+    /// A record came.
+    Arrived(Arrival),
+    /// The content of a record that arrived as [`Content::Waiting`].
+    Resolved {
+        /// The record.
+        slot: SlotId,
+        /// What it holds.
+        content: Content,
+    },
+    /// The answer to [`Effect::Claim`](crate::Effect::Claim).
+    Claimed {
+        /// The record.
+        slot: SlotId,
+        /// When the statement was sent: the lease is counted from here, so it ends here before it ends in Postgres.
+        asked_at: Moment,
+        /// What Postgres said.
+        outcome: ClaimOutcome,
+    },
+    /// The answer to [`Effect::Start`](crate::Effect::Start).
+    Started {
+        /// The record.
+        slot: SlotId,
+        /// What Postgres said.
+        answer: Answer,
+    },
+    /// A call of the platform ended.
+    Answered {
+        /// The record.
+        slot: SlotId,
+        /// What the answer means.
+        verdict: Verdict,
+        /// For people: the platform's words or the failure's (≤ 2,000 characters, no secrets).
+        reason: Arc<str>,
+    },
+    /// The answer to [`Effect::Settle`](crate::Effect::Settle).
+    Recorded {
+        /// The record.
+        slot: SlotId,
+        /// What Postgres said. A write that came from an old fence counts as [`Answer::Fenced`].
+        answer: Answer,
+    },
+    /// The answer to [`Effect::DeadLetter`](crate::Effect::DeadLetter): acknowledged by the broker, or not.
+    DeadLettered {
+        /// The record.
+        slot: SlotId,
+        /// Whether all in-sync replicas have it.
+        acknowledged: bool,
+    },
+    /// Time passed: see [`Machine::next_timer`](crate::Machine::next_timer).
+    Tick,
+}
+
+/// A record that came from a partition.
+#[derive(Debug, Clone)]
+pub struct Arrival {
+    /// A new number.
+    pub slot: SlotId,
+    /// Where it lies.
+    pub partition: PartitionId,
+    /// Its offset.
+    pub offset: i64,
+    /// What it costs to hold, in bytes.
+    pub bytes: usize,
+    /// What it holds.
+    pub content: Content,
+}
+
+/// What a record holds, as far as decisions need it.
+#[derive(Debug, Clone)]
+pub enum Content {
+    /// A message.
+    Message(Delivery),
+    /// Something that nobody can send.
+    Poison(Poison),
+    /// Not known yet: its schema is being fetched. It holds its place in the partition, and nothing else.
+    Waiting,
+}
+
+/// A message, as far as decisions need it.
+#[derive(Debug, Clone)]
+pub struct Delivery {
+    /// The chat key `platform:account:chat_id`: what is kept in order.
+    pub chat: Arc<str>,
+    /// The account `platform:account`.
+    pub account: Arc<str>,
+    /// From the envelope, microseconds since the Unix epoch.
+    pub expires_at_micros: Option<i64>,
+    /// Declared by the event type.
+    pub on_unknown: OnUnknown,
+    /// Declared by the event type.
+    pub retry: RetryName,
+}
+
+/// Why a record is poison.
+#[derive(Debug, Clone)]
+pub struct Poison {
+    /// For people and for the dead letter's header (≤ 2,000 characters).
+    pub reason: Arc<str>,
+}
+
+/// What Postgres said to a claim.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClaimOutcome {
+    /// The right to attempt, or to go on attempting, is ours.
+    Granted(Grant),
+    /// The message has its end already: this record is a duplicate.
+    Settled(Settlement),
+    /// Another worker's lease has this long to run, by Postgres' clock.
+    Busy {
+        /// At least one millisecond.
+        wait: Duration,
+    },
+    /// A renewal found another fence: somebody else has the message now.
+    Fenced,
+    /// The partition's epoch is not ours any more: we are a zombie there.
+    StaleEpoch,
+    /// Postgres gave no answer.
+    Failed,
+}
+
+/// A granted claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Grant {
+    /// Numbered per message; writes of older fences are refused.
+    pub fence: i64,
+    /// Attempts made before, by anybody.
+    pub attempts: u32,
+    /// When the first of them failed, microseconds since the Unix epoch.
+    pub first_failed_at_micros: Option<i64>,
+    /// An earlier worker committed `started` and no end: the message may have been posted.
+    pub started_before: bool,
+}
+
+/// What Postgres said to a conditional write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Answer {
+    /// Committed.
+    Done,
+    /// Refused: the fence is not ours any more.
+    Fenced,
+    /// No answer; it may or may not have been committed.
+    Failed,
+}

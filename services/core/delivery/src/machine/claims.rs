@@ -1,0 +1,199 @@
+//! A head waits for a place in its account, then for its claim.
+
+use std::time::Duration;
+
+use super::slot::{Slot, Stage};
+use super::{Machine, Timer};
+use crate::account::AccountId;
+use crate::{
+    Category, ClaimOutcome, Effect, Grant, Moment, Now, OnUnknown, Outcome, Settlement, SlotId,
+};
+
+/// Places in an account before the call, per place to call: claims are asked for while calls are out, but not so far
+/// ahead that their leases run down in the queue.
+const ADMITTED_PER_CALL: usize = 2;
+
+impl Machine {
+    pub(super) fn queue_for_admission(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+        let Some(account) = self.set_stage(id, Stage::Admission) else {
+            return;
+        };
+        self.accounts.get(account).waiting.push_back(id);
+        self.admit(account, effects);
+    }
+
+    /// Moves heads to their claims while their account has places.
+    pub(super) fn admit(&mut self, account: AccountId, effects: &mut Vec<Effect>) {
+        let places = self.options.limits.calls_per_account * ADMITTED_PER_CALL;
+        while self.accounts.get(account).admitted < places {
+            let Some(id) = self.accounts.get(account).waiting.pop_front() else {
+                return;
+            };
+            if self.stage_is(id, &Stage::Admission) {
+                self.accounts.get(account).admitted += 1;
+                self.ask_claim(id, effects);
+            }
+        }
+    }
+
+    pub(super) fn ask_claim(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+        self.set_stage(id, Stage::Claiming);
+        let Some(slot) = self.slots.get(&id) else {
+            return;
+        };
+        let (Some(work), Some(partition)) =
+            (slot.work.as_ref(), self.partitions.get(&slot.partition))
+        else {
+            return;
+        };
+        effects.push(Effect::Claim {
+            slot: id,
+            partition: slot.partition,
+            epoch: partition.epoch,
+            renew: work.fence,
+            attempts: work.attempts,
+            first_failed_at_micros: work.first_failed_at_micros,
+        });
+    }
+
+    pub(super) fn claimed(
+        &mut self,
+        id: SlotId,
+        asked_at: Moment,
+        outcome: ClaimOutcome,
+        now: Now,
+        effects: &mut Vec<Effect>,
+    ) {
+        if !self.stage_is(id, &Stage::Claiming) {
+            return;
+        }
+        if self.leaving(id) {
+            self.claimed_too_late(id, &outcome, effects);
+            return;
+        }
+        match outcome {
+            ClaimOutcome::Granted(grant) => self.granted(id, asked_at, grant, now, effects),
+            ClaimOutcome::Settled(settlement) => {
+                self.step_back(id, effects);
+                self.advance_chat(id, effects);
+                self.finish(id, Outcome::Duplicate(settlement), effects);
+            }
+            ClaimOutcome::Busy { wait } => {
+                self.forget_claim(id);
+                self.hold(id, now.moment.after(wait), effects);
+            }
+            ClaimOutcome::Fenced => {
+                self.forget_claim(id);
+                let at = now.moment.after(self.options.timing.storage_retry);
+                self.hold(id, at, effects);
+            }
+            ClaimOutcome::StaleEpoch => self.zombie(id, effects),
+            ClaimOutcome::Failed => {
+                let at = self.storage_retry_at(now);
+                self.hold(id, at, effects);
+            }
+        }
+    }
+
+    fn granted(
+        &mut self,
+        id: SlotId,
+        asked_at: Moment,
+        grant: Grant,
+        now: Now,
+        effects: &mut Vec<Effect>,
+    ) {
+        let lease_until = asked_at.after(self.options.timing.lease);
+        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+            return;
+        };
+        work.fence = Some(grant.fence);
+        work.lease_until = lease_until;
+        work.attempts = work.attempts.max(grant.attempts);
+        work.first_failed_at_micros = work.first_failed_at_micros.or(grant.first_failed_at_micros);
+        if grant.started_before && work.on_unknown == OnUnknown::Park {
+            self.step_back(id, effects);
+            let reason = "a worker ended after it had committed `started` and before an answer";
+            self.give_up(id, Category::Unknown, reason.into(), now, effects);
+            return;
+        }
+        let Some(account) = self.set_stage(id, Stage::Ready) else {
+            return;
+        };
+        self.accounts.get(account).ready.push_back(id);
+        self.start_calls(account, now, effects);
+    }
+
+    fn claimed_too_late(&mut self, id: SlotId, outcome: &ClaimOutcome, effects: &mut Vec<Effect>) {
+        // Giving back a claim makes it fresh, which would forget that an earlier worker may have posted.
+        if let ClaimOutcome::Granted(grant) = outcome
+            && !grant.started_before
+            && let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut())
+        {
+            work.fence = Some(grant.fence);
+        }
+        self.step_back(id, effects);
+        self.hand_over(id, effects);
+    }
+
+    /// Leaves the account's places and waits until `at`.
+    pub(super) fn hold(&mut self, id: SlotId, at: Moment, effects: &mut Vec<Effect>) {
+        self.set_stage(id, Stage::Held);
+        self.wake_at(at, Timer::Slot(id));
+        self.step_back(id, effects);
+    }
+
+    /// Gives the place before the call back.
+    pub(super) fn step_back(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+        if let Some(account) = self.account_of(id) {
+            self.accounts.get(account).admitted -= 1;
+            self.admit(account, effects);
+        }
+    }
+
+    fn forget_claim(&mut self, id: SlotId) {
+        if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+            work.fence = None;
+        }
+    }
+
+    /// Jittered, so that a worker's whole queue does not come back in one moment.
+    pub(super) fn storage_retry_at(&mut self, now: Now) -> Moment {
+        let factor = 0.5 + self.random.unit();
+        let wait = self.options.timing.storage_retry.as_secs_f64() * factor;
+        now.moment
+            .after(Duration::try_from_secs_f64(wait).unwrap_or(self.options.timing.storage_retry))
+    }
+
+    /// Whether a message whose `expires_at` passed ends here instead of going out (B28: checked before every attempt).
+    pub(super) fn expire(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) -> bool {
+        let expired = self
+            .slots
+            .get(&id)
+            .and_then(|slot| slot.work.as_ref())
+            .and_then(|work| work.expires_at_micros)
+            .is_some_and(|at| at <= now.wall_micros);
+        if expired {
+            self.step_back(id, effects);
+            let reason = "expires_at passed before an attempt";
+            self.settle(id, Settlement::Expired, None, reason.into(), effects);
+        }
+        expired
+    }
+
+    pub(super) fn stage_is(&self, id: SlotId, stage: &Stage) -> bool {
+        self.slots.get(&id).is_some_and(|slot| slot.stage == *stage)
+    }
+
+    /// Sets the stage and returns the message's account; `None` for poison and for what is gone.
+    pub(super) fn set_stage(&mut self, id: SlotId, stage: Stage) -> Option<AccountId> {
+        let slot = self.slots.get_mut(&id)?;
+        slot.stage = stage;
+        slot.work.as_ref().map(|work| work.account)
+    }
+
+    fn account_of(&self, id: SlotId) -> Option<AccountId> {
+        let slot: &Slot = self.slots.get(&id)?;
+        slot.work.as_ref().map(|work| work.account)
+    }
+}

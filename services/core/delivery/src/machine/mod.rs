@@ -1,0 +1,218 @@
+//! The machine's state and its one entry; the rooms beside this file each hold one stretch of a record's way.
+
+mod calls;
+mod claims;
+mod drain;
+mod intake;
+mod settle;
+mod slot;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::account::{AccountId, Accounts};
+use crate::chat::Chat;
+use crate::random::Random;
+use crate::watermark::Watermark;
+use crate::{Effect, Event, Moment, Now, PartitionId, RetryProfiles, SlotId};
+
+use slot::{Slot, Stage};
+
+/// The bounds of one worker's memory and concurrency (design §7, B14, B15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    /// Records held; past it every partition pauses.
+    pub records: usize,
+    /// Bytes held; past it every partition pauses.
+    pub bytes: usize,
+    /// Records held of one chat; past it the chat's partition pauses.
+    pub records_per_chat: usize,
+    /// Calls of platforms at once.
+    pub calls: usize,
+    /// Calls of one account at once.
+    pub calls_per_account: usize,
+}
+
+/// The times that hang together (design §7).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// The longest that one call may take.
+    pub call_deadline: Duration,
+    /// How long a claim holds.
+    pub lease: Duration,
+    /// What must be left of the lease beyond the deadline when a call starts.
+    pub lease_margin: Duration,
+    /// The wait before a write or read of Tidings' own parts (Postgres, Kafka) is tried again.
+    pub storage_retry: Duration,
+}
+
+/// Everything that a machine is made with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Options {
+    /// Bounds.
+    pub limits: Limits,
+    /// Deadlines and leases.
+    pub timing: Timing,
+    /// Retry profiles.
+    pub retries: RetryProfiles,
+    /// Seed of the jitter.
+    pub seed: u64,
+}
+
+/// What a worker holds now: for `/health` and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Load {
+    /// Records held.
+    pub records: usize,
+    /// Bytes held.
+    pub bytes: usize,
+    /// Calls on their way.
+    pub calls: usize,
+    /// Chats with something waiting or on its way.
+    pub chats: usize,
+    /// Partitions owned.
+    pub partitions: usize,
+    /// Partitions paused for a bound.
+    pub paused: usize,
+}
+
+/// One assignment of a partition to this worker.
+#[derive(Debug)]
+struct Partition {
+    epoch: i64,
+    draining: bool,
+    paused: bool,
+    chats_over: usize,
+    watermark: Watermark,
+    slots: BTreeSet<SlotId>,
+}
+
+/// What a timer wakes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Timer {
+    Slot(SlotId),
+    Account(AccountId),
+}
+
+/// A chat in one lane partition: two lanes of one chat have no order between them (design §6).
+type ChatKey = (PartitionId, Arc<str>);
+
+/// The delivery machine of one worker.
+#[derive(Debug)]
+pub struct Machine {
+    options: Options,
+    random: Random,
+    partitions: BTreeMap<PartitionId, Partition>,
+    slots: HashMap<SlotId, Slot>,
+    chats: HashMap<ChatKey, Chat>,
+    accounts: Accounts,
+    chat_holds: HashMap<Arc<str>, Moment>,
+    timers: BTreeSet<(Moment, Timer)>,
+    bytes: usize,
+    calls: usize,
+    paused: usize,
+    next_account: usize,
+}
+
+impl Machine {
+    /// A machine that owns nothing yet.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self {
+            options,
+            random: Random::new(options.seed),
+            partitions: BTreeMap::new(),
+            slots: HashMap::new(),
+            chats: HashMap::new(),
+            accounts: Accounts::default(),
+            chat_holds: HashMap::new(),
+            timers: BTreeSet::new(),
+            bytes: 0,
+            calls: 0,
+            paused: 0,
+            next_account: 0,
+        }
+    }
+
+    /// Takes one event in and pushes what is to be done about it, in order, to `effects`.
+    pub fn handle(&mut self, event: Event, now: Now, effects: &mut Vec<Effect>) {
+        match event {
+            Event::Assigned { partition, epoch } => self.assigned(partition, epoch, effects),
+            Event::Revoked(partition) => self.revoked(partition, effects),
+            Event::Lost(partition) => self.lost(partition, effects),
+            Event::Arrived(arrival) => self.arrived(arrival, now, effects),
+            Event::Resolved { slot, content } => self.resolved(slot, content, now, effects),
+            Event::Claimed {
+                slot,
+                asked_at,
+                outcome,
+            } => self.claimed(slot, asked_at, outcome, now, effects),
+            Event::Started { slot, answer } => self.started(slot, answer, now, effects),
+            Event::Answered {
+                slot,
+                verdict,
+                reason,
+            } => self.answered(slot, verdict, reason, now, effects),
+            Event::Recorded { slot, answer } => self.recorded(slot, answer, now, effects),
+            Event::DeadLettered { slot, acknowledged } => {
+                self.dead_lettered(slot, acknowledged, now, effects);
+            }
+            Event::Tick => self.tick(now, effects),
+        }
+    }
+
+    /// When [`Event::Tick`] is due; `None` while nothing waits.
+    #[must_use]
+    pub fn next_timer(&self) -> Option<Moment> {
+        self.timers.first().map(|(at, _)| *at)
+    }
+
+    /// What the worker holds now.
+    #[must_use]
+    pub fn load(&self) -> Load {
+        Load {
+            records: self.slots.len(),
+            bytes: self.bytes,
+            calls: self.calls,
+            chats: self.chats.len(),
+            partitions: self.partitions.len(),
+            paused: self.paused,
+        }
+    }
+
+    fn tick(&mut self, now: Now, effects: &mut Vec<Effect>) {
+        while let Some(&(at, timer)) = self.timers.first() {
+            if at > now.moment {
+                break;
+            }
+            self.timers.remove(&(at, timer));
+            match timer {
+                Timer::Slot(slot) => self.wake(slot, effects),
+                Timer::Account(account) => self.start_calls(account, now, effects),
+            }
+        }
+    }
+
+    fn wake(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+        let Some(slot) = self.slots.get(&id) else {
+            return;
+        };
+        match &slot.stage {
+            Stage::Held => self.queue_for_admission(id, effects),
+            Stage::Settling { .. } => self.ask_settle(id, effects),
+            Stage::DeadLettering(_) => self.ask_dead_letter(id, effects),
+            Stage::Unresolved
+            | Stage::Queued
+            | Stage::Admission
+            | Stage::Claiming
+            | Stage::Ready
+            | Stage::Starting
+            | Stage::Calling => {}
+        }
+    }
+
+    fn wake_at(&mut self, at: Moment, timer: Timer) {
+        self.timers.insert((at, timer));
+    }
+}

@@ -1,0 +1,66 @@
+use std::sync::Arc;
+
+use crate::account::AccountId;
+use crate::{DeadLetterFacts, Moment, OnUnknown, PartitionId, RetryName, Settlement};
+
+/// One record that this worker holds.
+#[derive(Debug)]
+pub(super) struct Slot {
+    pub(super) partition: PartitionId,
+    /// Its place in the partition's watermark; `None` once the assignment under which it came is gone.
+    pub(super) position: Option<u64>,
+    pub(super) bytes: usize,
+    pub(super) stage: Stage,
+    /// `None` for poison and while unresolved.
+    pub(super) work: Option<Work>,
+}
+
+/// Where a record stands.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Stage {
+    /// Its schema is being fetched.
+    Unresolved,
+    /// Behind another message of its chat.
+    Queued,
+    /// At the head of its chat, waiting for a place in its account.
+    Admission,
+    /// A claim or a renewal is asked for.
+    Claiming,
+    /// Backing off, held by a hint, or waiting for another worker's lease.
+    Held,
+    /// Claimed, waiting for a place to call.
+    Ready,
+    /// `started` is being committed.
+    Starting,
+    /// The call is out.
+    Calling,
+    /// Its end is being recorded.
+    Settling {
+        settlement: Settlement,
+        platform_message_id: Option<Arc<str>>,
+        reason: Arc<str>,
+    },
+    /// Its bytes are being appended to the dead-letter topic.
+    DeadLettering(DeadLetterFacts),
+}
+
+/// A message's part of a slot.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) chat: Arc<str>,
+    pub(super) account: AccountId,
+    pub(super) expires_at_micros: Option<i64>,
+    pub(super) on_unknown: OnUnknown,
+    pub(super) retry: RetryName,
+    /// The fence of the claim that is held.
+    pub(super) fence: Option<i64>,
+    pub(super) lease_until: Moment,
+    /// Attempts that count.
+    pub(super) attempts: u32,
+    /// Calls made from this slot, those that do not count included: numbers the attempt ids.
+    pub(super) calls: u32,
+    pub(super) first_failed_at_micros: Option<i64>,
+    pub(super) last_failed_at_micros: Option<i64>,
+    /// The chat's new id after a migration.
+    pub(super) target: Option<Arc<str>>,
+}
