@@ -1,0 +1,29 @@
+# The commands of this repository. `make demo` and `make test` prepare the machine themselves.
+
+SEEDS ?= 1000
+DEMO_ARGS ?=
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build demo test lint sim
+
+help: ## print these lines
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: ## print what this machine lacks and install it (NO_INSTALL=1: only print)
+	@deploy/setup.sh
+
+build: setup ## build the binaries `tidings` and `tidings-judge`
+	@cargo build -p tidings -p tidings-judge
+
+demo: build ## run everything: 3,000 orders, a worker killed in the middle, the judge's verdict (DEMO_ARGS=...)
+	@$${CARGO_TARGET_DIR:-target}/debug/tidings demo $(DEMO_ARGS)
+
+test: setup ## run every test, on real PostgreSQL, Kafka and registry
+	@cargo test --workspace
+
+lint: setup ## check formatting and lints
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+
+sim: setup ## simulate the delivery machine under SEEDS random schedules (default 1000)
+	@TIDINGS_SIM_SEEDS=$(SEEDS) cargo test -p tidings-delivery --test sim -- --nocapture

@@ -1,0 +1,190 @@
+//! One attempt: prepare, call, classify. Whatever panics on the way has a verdict too.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use futures::FutureExt as _;
+use tidings_edge::config::{AccountConfig, Config};
+use tidings_edge::http::{CallOutcome, Lost, NotSent, PlatformCall, PlatformClient};
+use tidings_envelope::Message;
+use tidings_platforms::{ATTEMPT_HEADER, Answer, Classified, HttpRequest, Secret, Verdict};
+use tracing::debug;
+use uuid::Uuid;
+
+use crate::platform::{Platform, Platforms};
+
+/// An account that messages can be sent with.
+struct Account {
+    platform: Arc<dyn Platform>,
+    base_url: String,
+    token: Secret,
+    attempt_header: bool,
+    deadline: Duration,
+}
+
+/// The accounts of a worker and the client that calls their platforms.
+pub(crate) struct Caller {
+    accounts: HashMap<String, Account>,
+    client: PlatformClient,
+    owner: Uuid,
+}
+
+/// One call to make.
+pub(crate) struct Attempt {
+    pub(crate) account: Arc<str>,
+    pub(crate) message: Arc<Message>,
+    pub(crate) fence: i64,
+    pub(crate) call: u32,
+    pub(crate) target: Option<Arc<str>>,
+}
+
+impl Caller {
+    pub(crate) fn new(
+        config: &Config,
+        platforms: &Platforms,
+        client: PlatformClient,
+        owner: Uuid,
+    ) -> Self {
+        let accounts = config
+            .accounts
+            .iter()
+            .filter_map(|(name, account)| {
+                let platform = platforms.get(name.split(':').next()?)?;
+                let account = with_platform(config, account, platform)?;
+                Some((name.clone(), account))
+            })
+            .collect();
+        Self {
+            accounts,
+            client,
+            owner,
+        }
+    }
+
+    pub(crate) fn knows(&self, account: &str) -> bool {
+        self.accounts.contains_key(account)
+    }
+
+    /// Makes the attempt. Never fails: every way it can end is a verdict.
+    pub(crate) async fn attempt(&self, attempt: &Attempt) -> Classified {
+        let Some(account) = self.accounts.get(&*attempt.account) else {
+            return unknown_account(attempt);
+        };
+        let request = match self.prepare(account, attempt) {
+            Ok(request) => request,
+            Err(classified) => return classified,
+        };
+        let called = AssertUnwindSafe(self.call(account, request)).catch_unwind().await;
+        called.unwrap_or_else(|_| Classified {
+            verdict: Verdict::Unknown,
+            reason: "the sender panicked after the call began".into(),
+        })
+    }
+
+    fn prepare(&self, account: &Account, attempt: &Attempt) -> Result<HttpRequest, Classified> {
+        let prepared = catch_unwind(AssertUnwindSafe(|| {
+            account.platform.prepare(
+                &account.base_url,
+                &account.token,
+                &attempt.message,
+                attempt.target.as_deref(),
+            )
+        }));
+        let request = prepared.unwrap_or_else(|_| {
+            Err(Classified {
+                verdict: Verdict::Unrecognised,
+                reason: "the handler panicked before the call".into(),
+            })
+        })?;
+        if !account.attempt_header {
+            return Ok(request);
+        }
+        let id = attempt.message.envelope.message_id;
+        let value = format!("{id}/{}/{}/{}", self.owner, attempt.fence, attempt.call);
+        Ok(request.with_header(ATTEMPT_HEADER, &value))
+    }
+
+    async fn call(&self, account: &Account, request: HttpRequest) -> Classified {
+        let outcome = self
+            .client
+            .call(PlatformCall {
+                method: request.method.as_str(),
+                url: request.url.expose(),
+                headers: &request.headers,
+                body: request.body,
+                deadline: account.deadline,
+            })
+            .await;
+        debug!(url = request.url_template, "platform answered");
+        let response;
+        let answer = match outcome {
+            CallOutcome::Response(got) => {
+                response = got;
+                Answer::Response {
+                    status: response.status,
+                    headers: &response.headers,
+                    body: &response.body,
+                }
+            }
+            CallOutcome::NotSent(why) => Answer::NotSent(not_sent(why)),
+            CallOutcome::Lost(why) => Answer::Lost(lost(why)),
+        };
+        account.platform.classify(&answer, now_micros())
+    }
+}
+
+fn with_platform(
+    config: &Config,
+    account: &AccountConfig,
+    platform: &Arc<dyn Platform>,
+) -> Option<Account> {
+    let token = account.token.as_ref()?;
+    let base_url = account.base_url.as_deref();
+    Some(Account {
+        platform: Arc::clone(platform),
+        base_url: base_url.unwrap_or(platform.default_base_url()).to_owned(),
+        token: Secret::new(token.expose()),
+        attempt_header: account.attempt_header,
+        deadline: account.call_deadline.unwrap_or(config.dispatcher.call_deadline),
+    })
+}
+
+fn unknown_account(attempt: &Attempt) -> Classified {
+    let destination = attempt.message.envelope.destination.as_ref();
+    let name = destination.map(|d| format!("{}:{}", d.platform, d.account));
+    Classified {
+        verdict: Verdict::Rejected,
+        reason: format!(
+            "destination.account: no account {:?} is configured; add [accounts.\"…\"] with its token and replay, or correct the publisher",
+            name.unwrap_or_default().chars().take(100).collect::<String>()
+        ),
+    }
+}
+
+fn not_sent(why: NotSent) -> tidings_platforms::NotSent {
+    match why {
+        NotSent::Dns => tidings_platforms::NotSent::Dns,
+        NotSent::Connect | NotSent::ConnectTimeout | NotSent::Invalid => {
+            tidings_platforms::NotSent::Connect
+        }
+        NotSent::Tls => tidings_platforms::NotSent::Tls,
+    }
+}
+
+fn lost(why: Lost) -> tidings_platforms::Lost {
+    match why {
+        Lost::Timeout => tidings_platforms::Lost::Timeout,
+        Lost::Reset => tidings_platforms::Lost::Reset,
+        Lost::Other => tidings_platforms::Lost::Closed,
+    }
+}
+
+/// The wall clock, microseconds since the Unix epoch.
+pub(crate) fn now_micros() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |elapsed| {
+        i64::try_from(elapsed.as_micros()).unwrap_or(i64::MAX)
+    })
+}

@@ -1,0 +1,300 @@
+use std::collections::HashMap;
+use std::time::Duration;
+
+use tidings_delivery::{Answer, ClaimOutcome, Grant, Settlement};
+use tidings_edge::postgres::Pool;
+use tokio_postgres::Row;
+use tokio_postgres::types::ToSql;
+use uuid::Uuid;
+
+use super::{Ask, Claim, Identity, Release, Settle, Start, sql};
+
+/// The least wait that another worker's lease gives: a lease that ends now may still be there for Postgres.
+const LEAST_LEASE_WAIT: Duration = Duration::from_millis(5);
+
+/// Why a statement has no answer.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StoreError {
+    /// No connection was to be had.
+    #[error("no connection to the state database")]
+    Connection(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// Postgres refused, or the connection broke.
+    #[error("a statement of the state database failed")]
+    Statement(#[from] tokio_postgres::Error),
+    /// It took too long; it may or may not have been committed.
+    #[error("a statement of the state database took longer than {0:?}")]
+    Deadline(Duration),
+}
+
+/// The statements, over a bounded pool.
+pub(crate) struct Store {
+    pool: Pool,
+    identity: Identity,
+}
+
+/// The columns that name messages, as arrays.
+struct Keys {
+    days: Vec<i32>,
+    ids: Vec<Uuid>,
+    nonces: Vec<String>,
+}
+
+impl Keys {
+    fn of<T>(asks: &[Ask<T>]) -> Self {
+        Self {
+            days: asks.iter().map(|ask| ask.key.recorded_day).collect(),
+            ids: asks.iter().map(|ask| ask.key.message_id).collect(),
+            nonces: asks.iter().map(|ask| ask.key.resend_nonce.to_string()).collect(),
+        }
+    }
+}
+
+impl Store {
+    pub(crate) fn new(pool: Pool, identity: Identity) -> Self {
+        Self { pool, identity }
+    }
+
+    /// Bumps the epochs of newly assigned partitions; returns them by (topic, partition).
+    pub(crate) async fn bump_epochs(
+        &self,
+        partitions: &[(String, i32)],
+    ) -> Result<HashMap<(String, i32), i64>, StoreError> {
+        let topics: Vec<&str> = partitions.iter().map(|(topic, _)| topic.as_str()).collect();
+        let numbers: Vec<i32> = partitions.iter().map(|(_, number)| *number).collect();
+        let rows = self
+            .query(sql::BUMP_EPOCHS, &[&self.identity.consumer, &topics, &numbers])
+            .await?;
+        Ok(rows
+            .iter()
+            .map(|row| ((row.get(0), row.get(1)), row.get(2)))
+            .collect())
+    }
+
+    /// One outcome for each claim, in order. No message may be named twice.
+    pub(crate) async fn claim(&self, asks: &[Ask<Claim>]) -> Result<Vec<ClaimOutcome>, StoreError> {
+        let keys = Keys::of(asks);
+        let topics: Vec<&str> = asks.iter().map(|ask| &*ask.what.topic).collect();
+        let partitions: Vec<i32> = asks.iter().map(|ask| ask.what.partition).collect();
+        let offsets: Vec<i64> = asks.iter().map(|ask| ask.what.offset).collect();
+        let epochs: Vec<i64> = asks.iter().map(|ask| ask.what.epoch).collect();
+        let owner = self.identity.owner.to_string();
+        let lease = self.identity.lease.as_secs_f64();
+        let rows = self
+            .query(
+                sql::CLAIM,
+                &[
+                    &self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &topics,
+                    &partitions, &offsets, &epochs, &lease,
+                ],
+            )
+            .await?;
+        Ok(in_order(asks.len(), &rows, claim_outcome))
+    }
+
+    /// The same for claims that are held.
+    pub(crate) async fn renew(&self, asks: &[Ask<Claim>]) -> Result<Vec<ClaimOutcome>, StoreError> {
+        let keys = Keys::of(asks);
+        let topics: Vec<&str> = asks.iter().map(|ask| &*ask.what.topic).collect();
+        let partitions: Vec<i32> = asks.iter().map(|ask| ask.what.partition).collect();
+        let epochs: Vec<i64> = asks.iter().map(|ask| ask.what.epoch).collect();
+        let fences: Vec<i64> = asks.iter().map(|ask| ask.what.renew.unwrap_or_default()).collect();
+        let attempts: Vec<i32> = asks.iter().map(|ask| count(ask.what.attempts)).collect();
+        let failed: Vec<Option<i64>> = asks
+            .iter()
+            .map(|ask| ask.what.first_failed_at_micros)
+            .collect();
+        let owner = self.identity.owner.to_string();
+        let lease = self.identity.lease.as_secs_f64();
+        let rows = self
+            .query(
+                sql::RENEW,
+                &[
+                    &self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &topics,
+                    &partitions, &epochs, &fences, &lease, &attempts, &failed,
+                ],
+            )
+            .await?;
+        Ok(in_order(asks.len(), &rows, renewal_outcome))
+    }
+
+    /// Done for each `started` that was committed, `Fenced` for the others.
+    pub(crate) async fn start(&self, asks: &[Ask<Start>]) -> Result<Vec<Answer>, StoreError> {
+        let keys = Keys::of(asks);
+        let fences: Vec<i64> = asks.iter().map(|ask| ask.what.fence).collect();
+        let owner = self.identity.owner.to_string();
+        let rows = self
+            .query(
+                sql::START,
+                &[&self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &fences],
+            )
+            .await?;
+        let mut answers = vec![Answer::Fenced; asks.len()];
+        for row in &rows {
+            if let Some(answer) = answers.get_mut(ordinal(row)) {
+                *answer = Answer::Done;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// Records ends; `Fenced` where another worker's live claim stands.
+    pub(crate) async fn settle(&self, asks: &[Ask<Settle>]) -> Result<Vec<Answer>, StoreError> {
+        let keys = Keys::of(asks);
+        let states: Vec<&str> = asks.iter().map(|ask| ask.what.settlement.word()).collect();
+        let fences: Vec<i64> = asks.iter().map(|ask| ask.what.fence).collect();
+        let attempts: Vec<i32> = asks.iter().map(|ask| count(ask.what.attempts)).collect();
+        let calls: Vec<i32> = asks.iter().map(|ask| count(ask.what.call)).collect();
+        let posts: Vec<Option<&str>> = asks
+            .iter()
+            .map(|ask| ask.what.platform_message_id.as_deref())
+            .collect();
+        // Postgres' text has no U+0000, and a reason may quote anything.
+        let reasons: Vec<String> = asks.iter().map(|ask| ask.what.reason.replace('\0', "\u{FFFD}")).collect();
+        let owner = self.identity.owner.to_string();
+        let rows = self
+            .query(
+                sql::SETTLE,
+                &[
+                    &self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &states,
+                    &fences, &attempts, &calls, &posts, &reasons,
+                ],
+            )
+            .await?;
+        Ok(in_order(asks.len(), &rows, settle_answer))
+    }
+
+    /// Gives claims back.
+    pub(crate) async fn release(&self, asks: &[Ask<Release>]) -> Result<(), StoreError> {
+        let keys = Keys::of(asks);
+        let fences: Vec<i64> = asks.iter().map(|ask| ask.what.fence).collect();
+        let owner = self.identity.owner.to_string();
+        self.query(
+            sql::RELEASE,
+            &[&self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &fences],
+        )
+        .await?;
+        Ok(())
+    }
+
+    /// A statement that took too long takes its connection with it: what follows must not queue behind it.
+    async fn query(
+        &self,
+        text: &str,
+        values: &[&(dyn ToSql + Sync)],
+    ) -> Result<Vec<Row>, StoreError> {
+        let deadline = self.identity.deadline;
+        let connection = tokio::time::timeout(deadline, self.pool.get())
+            .await
+            .map_err(|_| StoreError::Deadline(deadline))?
+            .map_err(|error| StoreError::Connection(Box::new(error)))?;
+        let answer = tokio::time::timeout(deadline, async {
+            let statement = connection.prepare_cached(text).await?;
+            connection.query(&statement, values).await
+        })
+        .await;
+        match answer {
+            Ok(Ok(rows)) => Ok(rows),
+            Ok(Err(error)) => {
+                if connection.is_closed() {
+                    drop(tidings_edge::postgres::PooledClient::take(connection));
+                }
+                Err(StoreError::Statement(error))
+            }
+            Err(_) => {
+                drop(tidings_edge::postgres::PooledClient::take(connection));
+                Err(StoreError::Deadline(deadline))
+            }
+        }
+    }
+}
+
+fn claim_outcome(row: &Row) -> ClaimOutcome {
+    let owned: bool = row.get("owned");
+    if !owned {
+        return ClaimOutcome::StaleEpoch;
+    }
+    if let Some(fence) = row.get::<_, Option<i64>>("fence") {
+        let state: String = row.get("taken_state");
+        return ClaimOutcome::Granted(grant(row, fence, state == "started"));
+    }
+    match found(row) {
+        Some(settlement) => ClaimOutcome::Settled(settlement),
+        None => {
+            let left: Option<i64> = row.get("lease_left_millis");
+            let left = Duration::from_millis(u64::try_from(left.unwrap_or(0)).unwrap_or(0));
+            ClaimOutcome::Busy {
+                wait: left.max(LEAST_LEASE_WAIT),
+            }
+        }
+    }
+}
+
+fn renewal_outcome(row: &Row) -> ClaimOutcome {
+    let owned: bool = row.get("owned");
+    if !owned {
+        return ClaimOutcome::StaleEpoch;
+    }
+    match row.get::<_, Option<i64>>("fence") {
+        Some(fence) => ClaimOutcome::Granted(grant(row, fence, false)),
+        None => found(row).map_or(ClaimOutcome::Fenced, ClaimOutcome::Settled),
+    }
+}
+
+fn settle_answer(row: &Row) -> Answer {
+    let written: bool = row.get("written");
+    let found_state: Option<String> = row.get("found_state");
+    match (written, found_state) {
+        (true, _) => Answer::Done,
+        // Settled before, or its day was dropped: there is nothing left to record.
+        (false, None) => Answer::Done,
+        (false, Some(state)) if Settlement::from_word(&state).is_some() => Answer::Done,
+        (false, Some(_)) => Answer::Fenced,
+    }
+}
+
+fn grant(row: &Row, fence: i64, started_before: bool) -> Grant {
+    let attempts: i32 = row.get("attempts");
+    Grant {
+        fence,
+        attempts: u32::try_from(attempts).unwrap_or(0),
+        first_failed_at_micros: row.get("first_failed_micros"),
+        started_before,
+    }
+}
+
+fn found(row: &Row) -> Option<Settlement> {
+    let state: Option<String> = row.get("found_state");
+    Settlement::from_word(&state?)
+}
+
+/// Puts the rows' answers where their questions were; a question without a row counts as unanswered by being asked again.
+fn in_order<T: Clone + Unanswered>(count: usize, rows: &[Row], read: fn(&Row) -> T) -> Vec<T> {
+    let mut answers = vec![T::UNANSWERED; count];
+    for row in rows {
+        if let Some(answer) = answers.get_mut(ordinal(row)) {
+            *answer = read(row);
+        }
+    }
+    answers
+}
+
+trait Unanswered {
+    const UNANSWERED: Self;
+}
+
+impl Unanswered for ClaimOutcome {
+    const UNANSWERED: Self = Self::Failed;
+}
+
+impl Unanswered for Answer {
+    const UNANSWERED: Self = Self::Failed;
+}
+
+fn ordinal(row: &Row) -> usize {
+    let ordinal: i64 = row.get("ord");
+    usize::try_from(ordinal - 1).unwrap_or(usize::MAX)
+}
+
+fn count(number: u32) -> i32 {
+    i32::try_from(number).unwrap_or(i32::MAX)
+}

@@ -1,0 +1,170 @@
+//! Partitions come and go: an epoch is bumped before anything is fetched, a revocation is drained before it is granted.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tidings_delivery::{Event, PartitionId};
+use tokio::sync::mpsc;
+use tracing::{info, warn};
+
+use super::{Engine, Input};
+use crate::claims::Store;
+use crate::consumer::ToKafka;
+
+/// The waits between two tries to bump epochs while Postgres is away.
+const EPOCH_RETRY: Duration = Duration::from_millis(500);
+
+/// The assignment as the engine sees it.
+#[derive(Default)]
+pub(super) struct Assignment {
+    /// Assigned, waiting for their epoch of the numbered round.
+    awaiting: BTreeMap<PartitionId, u64>,
+    owned: BTreeSet<PartitionId>,
+    round: u64,
+    drain: Option<Drain>,
+}
+
+struct Drain {
+    left: BTreeSet<PartitionId>,
+    until: Instant,
+}
+
+impl Assignment {
+    pub(super) fn drain_until(&self) -> Option<Instant> {
+        self.drain.as_ref().map(|drain| drain.until)
+    }
+
+    /// Whether partitions are owned and none waits for its epoch.
+    pub(super) fn is_settled(&self) -> bool {
+        self.awaiting.is_empty() && !self.owned.is_empty()
+    }
+}
+
+impl Engine {
+    pub(super) fn assigned(&mut self, ids: Vec<PartitionId>) {
+        info!(partitions = ids.len(), "assigned");
+        self.assignment.round += 1;
+        let round = self.assignment.round;
+        for id in &ids {
+            self.assignment.awaiting.insert(*id, round);
+        }
+        let partitions = ids
+            .iter()
+            .map(|id| (self.parts.lanes.get(*id).topic.to_string(), id.partition))
+            .collect();
+        let store = Arc::clone(&self.parts.store);
+        tokio::spawn(bump(store, partitions, round, self.inputs.clone()));
+    }
+
+    pub(super) fn epochs(&mut self, round: u64, epochs: &HashMap<(String, i32), i64>) {
+        let due: Vec<PartitionId> = self
+            .assignment
+            .awaiting
+            .iter()
+            .filter(|(_, awaited)| **awaited == round)
+            .map(|(id, _)| *id)
+            .collect();
+        for id in due {
+            let topic = self.parts.lanes.get(id).topic.to_string();
+            if let Some(epoch) = epochs.get(&(topic, id.partition)) {
+                self.assignment.awaiting.remove(&id);
+                self.assignment.owned.insert(id);
+                self.tell(Event::Assigned {
+                    partition: id,
+                    epoch: *epoch,
+                });
+                self.ask(ToKafka::Resume(id));
+            }
+        }
+    }
+
+    pub(super) fn revoked(&mut self, ids: Vec<PartitionId>) {
+        info!(partitions = ids.len(), "revoked: draining");
+        self.assignment.drain = Some(Drain {
+            left: ids.iter().copied().collect(),
+            until: Instant::now() + self.parts.drain_deadline,
+        });
+        for id in ids {
+            self.forget(id);
+            self.tell(Event::Revoked(id));
+        }
+    }
+
+    pub(super) fn drained(&mut self, id: PartitionId) {
+        let Some(drain) = &mut self.assignment.drain else {
+            return;
+        };
+        drain.left.remove(&id);
+        if drain.left.is_empty() {
+            self.assignment.drain = None;
+            self.ask(ToKafka::Drained);
+        }
+    }
+
+    /// What is not drained in time is abandoned: its success is still recorded, its claim runs out otherwise.
+    pub(super) fn drain_deadline(&mut self) {
+        let due = self
+            .assignment
+            .drain
+            .take_if(|drain| drain.until <= Instant::now());
+        let Some(drain) = due else {
+            return;
+        };
+        warn!(partitions = drain.left.len(), "not drained in time: abandoned");
+        for id in drain.left {
+            self.tell(Event::Lost(id));
+        }
+        self.ask(ToKafka::Drained);
+    }
+
+    pub(super) fn lost(&mut self, ids: &[PartitionId]) {
+        warn!(partitions = ids.len(), "lost");
+        for id in ids {
+            self.forget(*id);
+            self.tell(Event::Lost(*id));
+        }
+    }
+
+    pub(super) fn lose_everything(&mut self) {
+        let all: Vec<PartitionId> = self
+            .assignment
+            .owned
+            .iter()
+            .chain(self.assignment.awaiting.keys())
+            .copied()
+            .collect();
+        self.assignment.drain = None;
+        if !all.is_empty() {
+            self.lost(&all);
+        }
+    }
+
+    fn forget(&mut self, id: PartitionId) {
+        self.assignment.owned.remove(&id);
+        self.assignment.awaiting.remove(&id);
+    }
+}
+
+/// Asks until Postgres answers or the engine is gone. A bump that was committed and not answered is followed by another:
+/// epochs only have to grow.
+async fn bump(
+    store: Arc<Store>,
+    partitions: Vec<(String, i32)>,
+    round: u64,
+    inputs: mpsc::UnboundedSender<Input>,
+) {
+    while !inputs.is_closed() {
+        match store.bump_epochs(&partitions).await {
+            Ok(epochs) => {
+                // Closed means that nobody waits for it any more.
+                let _ = inputs.send(Input::Epochs { round, epochs });
+                return;
+            }
+            Err(error) => {
+                warn!(error = %error, "could not bump the epochs of assigned partitions; asked again");
+                tokio::time::sleep(EPOCH_RETRY).await;
+            }
+        }
+    }
+}

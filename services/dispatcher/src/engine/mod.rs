@@ -1,0 +1,441 @@
+//! One loop that owns the machine: events in, effects performed in one exhaustive `match` (`perform.rs`).
+
+mod assignment;
+mod perform;
+mod unresolved;
+
+use std::collections::HashMap;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rdkafka::Message as _;
+use rdkafka::message::OwnedMessage;
+use tidings_delivery::{
+    Arrival, Content, Delivery, Effect, Event, Machine, Moment, Now, OnUnknown, PartitionId,
+    Poison, RetryName, SlotId,
+};
+use tidings_edge::registry::SchemaCache;
+use tidings_envelope::{Message, Policy, RetryProfile};
+use tidings_platforms::Classified;
+use tokio::sync::mpsc;
+use tracing::{error, info, warn};
+
+use crate::calls::{Caller, now_micros};
+use crate::claims::{Answered, Claims, Key, Store};
+use crate::consumer::{FromKafka, Lanes, Member, MemberOptions, ToKafka};
+use crate::dead_letters::SharedDeadLetters;
+use crate::decode::{Decoded, Decoder, Intake};
+use crate::stats::Stats;
+
+use assignment::Assignment;
+use unresolved::Unresolved;
+
+/// Events taken in a row before the loop looks at its timers and at Kafka again.
+const EVENTS_IN_A_ROW: usize = 512;
+
+/// How often gauges are set and the member's thread is looked at.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// The wait before a group member that ended is replaced.
+const REJOIN_WAIT: Duration = Duration::from_secs(1);
+
+/// What one record is held with.
+pub(super) struct Payload {
+    pub(super) partition: PartitionId,
+    pub(super) record: OwnedMessage,
+    pub(super) message: Option<Arc<Message>>,
+    pub(super) key: Option<Key>,
+    pub(super) received: Instant,
+    /// The platform's or the failure's last words.
+    pub(super) last_reason: Arc<str>,
+}
+
+/// What comes back from what the engine started.
+pub(super) enum Input {
+    Answered {
+        slot: SlotId,
+        classified: Classified,
+        took: Duration,
+    },
+    DeadLettered {
+        slot: SlotId,
+        acknowledged: bool,
+    },
+    Epochs {
+        round: u64,
+        epochs: HashMap<(String, i32), i64>,
+    },
+    Schema {
+        id: u32,
+        schema_json: Result<String, String>,
+    },
+    /// Something that no wait mends.
+    Stop(EngineError),
+}
+
+/// Why a worker ends although nobody asked it to.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// A schema id means something else than before: nothing may be decoded any more (design §5).
+    #[error("the registry changed what a schema id means; restore its storage, or clear tidings_delivery.schema_ids after checking")]
+    SchemaIdChanged(#[source] Box<dyn std::error::Error + Send + Sync>),
+    /// The group member's thread does not come round.
+    #[error("the kafka member has been stuck for {0:?}; the process ends so that its supervisor starts it afresh")]
+    MemberStuck(Duration),
+    /// The group member could not be started.
+    #[error("the kafka member could not be started")]
+    Member(#[source] std::io::Error),
+}
+
+/// What an engine is made of.
+pub(crate) struct Parts {
+    pub(crate) machine: Machine,
+    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) decoder: Arc<Decoder>,
+    pub(crate) schemas: Arc<SchemaCache>,
+    pub(crate) store: Arc<Store>,
+    pub(crate) claims: Claims,
+    pub(crate) answers: mpsc::UnboundedReceiver<Answered>,
+    pub(crate) caller: Arc<Caller>,
+    pub(crate) dead_letters: SharedDeadLetters,
+    pub(crate) dead_letter_topics: HashMap<String, Arc<str>>,
+    pub(crate) member: Box<dyn Fn() -> MemberOptions + Send>,
+    pub(crate) stats: Arc<Stats>,
+    pub(crate) group: String,
+    pub(crate) drain_deadline: Duration,
+    pub(crate) progress_deadline: Duration,
+}
+
+/// The loop's own state.
+pub(crate) struct Engine {
+    parts: Parts,
+    began: Instant,
+    effects: Vec<Effect>,
+    payloads: HashMap<SlotId, Payload>,
+    next_slot: u64,
+    unresolved: Unresolved,
+    assignment: Assignment,
+    inputs: mpsc::UnboundedSender<Input>,
+    from_engine: mpsc::UnboundedReceiver<Input>,
+    member: Option<Member>,
+    rejoin_at: Option<Instant>,
+    stopping: bool,
+}
+
+impl Engine {
+    pub(crate) fn new(parts: Parts) -> Self {
+        let (inputs, from_engine) = mpsc::unbounded_channel();
+        Self {
+            parts,
+            began: Instant::now(),
+            effects: Vec::new(),
+            payloads: HashMap::new(),
+            next_slot: 0,
+            unresolved: Unresolved::default(),
+            assignment: Assignment::default(),
+            inputs,
+            from_engine,
+            member: None,
+            rejoin_at: None,
+            stopping: false,
+        }
+    }
+
+    /// Runs until `shutdown` ends and everything is drained, or something breaks that no wait mends.
+    pub(crate) async fn run(
+        mut self,
+        shutdown: impl Future<Output = ()>,
+    ) -> Result<(), EngineError> {
+        let mut shutdown = pin!(shutdown);
+        let mut from_kafka = self.join_group()?;
+        let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
+        loop {
+            let wake = self.wake_at();
+            tokio::select! {
+                biased;
+                () = &mut shutdown, if !self.stopping => self.stop(),
+                Some(answer) = self.parts.answers.recv() => self.take_answers(answer),
+                Some(input) = self.from_engine.recv() => self.take_inputs(input)?,
+                Some(news) = from_kafka.recv() => {
+                    if self.take_news(news) {
+                        break;
+                    }
+                }
+                () = tokio::time::sleep_until(wake.into()) => self.wake(),
+                _ = housekeeping.tick() => self.keep_house()?,
+            }
+            if self.rejoin_at.is_some_and(|at| at <= Instant::now()) {
+                self.rejoin_at = None;
+                from_kafka = self.join_group()?;
+            }
+        }
+        self.finish().await;
+        Ok(())
+    }
+
+    fn join_group(&mut self) -> Result<mpsc::Receiver<FromKafka>, EngineError> {
+        let (member, news) = Member::start((self.parts.member)()).map_err(EngineError::Member)?;
+        self.member = Some(member);
+        Ok(news)
+    }
+
+    fn stop(&mut self) {
+        info!("stopping: nothing new starts, what is in flight is finished");
+        self.stopping = true;
+        self.parts.stats.stopping();
+        self.ask(ToKafka::Close);
+    }
+
+    async fn finish(mut self) {
+        if let Some(member) = self.member.take()
+            && !member.join(self.parts.drain_deadline).await
+        {
+            warn!("the kafka client did not close in time; the process' end takes it");
+        }
+        self.parts.claims.finish(self.parts.drain_deadline).await;
+    }
+
+    fn ask(&self, command: ToKafka) {
+        if let Some(member) = &self.member {
+            member.ask(command);
+        }
+    }
+
+    fn now(&self) -> Now {
+        Now {
+            moment: self.moment(),
+            wall_micros: now_micros(),
+        }
+    }
+
+    fn moment(&self) -> Moment {
+        Moment(u64::try_from(self.began.elapsed().as_micros()).unwrap_or(u64::MAX))
+    }
+
+    /// Hands one event to the machine and performs what it wants done.
+    fn tell(&mut self, event: Event) {
+        let now = self.now();
+        let mut effects = std::mem::take(&mut self.effects);
+        self.parts.machine.handle(event, now, &mut effects);
+        for effect in effects.drain(..) {
+            self.perform(effect);
+        }
+        self.effects = effects;
+    }
+
+    fn wake_at(&self) -> Instant {
+        let far = Instant::now() + Duration::from_secs(3_600);
+        let timer = self
+            .parts
+            .machine
+            .next_timer()
+            .map(|moment| self.began + Duration::from_micros(moment.0));
+        [timer, self.assignment.drain_until(), self.rejoin_at]
+            .into_iter()
+            .flatten()
+            .min()
+            .map_or(far, |at| at.min(far))
+    }
+
+    fn wake(&mut self) {
+        self.tell(Event::Tick);
+        self.drain_deadline();
+    }
+
+    fn take_answers(&mut self, first: Answered) {
+        self.take_answer(first);
+        for _ in 1..EVENTS_IN_A_ROW {
+            let Ok(answer) = self.parts.answers.try_recv() else {
+                return;
+            };
+            self.take_answer(answer);
+        }
+    }
+
+    fn take_answer(&mut self, answer: Answered) {
+        self.tell(match answer {
+            Answered::Claim {
+                slot,
+                asked_at,
+                outcome,
+            } => Event::Claimed {
+                slot,
+                asked_at,
+                outcome,
+            },
+            Answered::Start { slot, answer } => Event::Started { slot, answer },
+            Answered::Settle { slot, answer } => Event::Recorded { slot, answer },
+        });
+    }
+
+    fn take_inputs(&mut self, first: Input) -> Result<(), EngineError> {
+        self.take_input(first)?;
+        for _ in 1..EVENTS_IN_A_ROW {
+            let Ok(input) = self.from_engine.try_recv() else {
+                break;
+            };
+            self.take_input(input)?;
+        }
+        Ok(())
+    }
+
+    fn take_input(&mut self, input: Input) -> Result<(), EngineError> {
+        match input {
+            Input::Answered {
+                slot,
+                classified,
+                took,
+            } => self.answered(slot, classified, took),
+            Input::DeadLettered { slot, acknowledged } => {
+                self.tell(Event::DeadLettered { slot, acknowledged });
+            }
+            Input::Epochs { round, epochs } => self.epochs(round, &epochs),
+            Input::Schema { id, schema_json } => self.schema(id, schema_json),
+            Input::Stop(error) => return Err(error),
+        }
+        Ok(())
+    }
+
+    fn answered(&mut self, slot: SlotId, classified: Classified, took: Duration) {
+        let reason: Arc<str> = classified.reason.into();
+        if let Some(payload) = self.payloads.get_mut(&slot) {
+            payload.last_reason = Arc::clone(&reason);
+            self.parts
+                .stats
+                .attempt(payload.message.as_deref(), &classified.verdict, took);
+        }
+        self.tell(Event::Answered {
+            slot,
+            verdict: classified.verdict,
+            reason,
+        });
+    }
+
+    /// Returns whether the worker is done.
+    fn take_news(&mut self, news: FromKafka) -> bool {
+        match news {
+            FromKafka::Record(intake) => self.take_in(*intake),
+            FromKafka::Assigned(ids) => self.assigned(ids),
+            FromKafka::Revoked(ids) => self.revoked(ids),
+            FromKafka::Lost(ids) => self.lost(&ids),
+            FromKafka::Ended(error) => return self.member_ended(error),
+        }
+        false
+    }
+
+    fn member_ended(&mut self, error: Option<rdkafka::error::KafkaError>) -> bool {
+        self.lose_everything();
+        if self.stopping {
+            return true;
+        }
+        error!(error = error.as_ref().map(tracing::field::display), "the kafka member ended; it joins the group again");
+        if let Some(member) = self.member.take() {
+            let deadline = self.parts.drain_deadline;
+            tokio::spawn(async move { member.join(deadline).await });
+        }
+        self.rejoin_at = Some(Instant::now() + REJOIN_WAIT);
+        false
+    }
+
+    fn take_in(&mut self, intake: Intake) {
+        self.next_slot += 1;
+        let slot = SlotId(self.next_slot);
+        let Intake {
+            partition,
+            record,
+            bytes,
+            decoded,
+        } = intake;
+        let offset = record.offset();
+        let decoded = self.in_turn(slot, partition, record.key(), decoded);
+        self.payloads.insert(
+            slot,
+            Payload {
+                partition,
+                record,
+                message: None,
+                key: None,
+                received: Instant::now(),
+                last_reason: Arc::from(""),
+            },
+        );
+        let content = self.content(slot, decoded);
+        self.tell(Event::Arrived(Arrival {
+            slot,
+            partition,
+            offset,
+            bytes,
+            content,
+        }));
+    }
+
+    /// What the machine needs to know of a record; keeps what the edge needs.
+    fn content(&mut self, slot: SlotId, decoded: Decoded) -> Content {
+        match decoded {
+            Decoded::NeedsSchema(_) => Content::Waiting,
+            Decoded::Poison(reason) => {
+                if let Some(payload) = self.payloads.get_mut(&slot) {
+                    payload.last_reason = Arc::clone(&reason);
+                }
+                Content::Poison(Poison { reason })
+            }
+            Decoded::Message(message) => {
+                let delivery = self.delivery(&message);
+                if let Some(payload) = self.payloads.get_mut(&slot) {
+                    payload.key = Some(key(&message));
+                    payload.message = Some(message);
+                }
+                Content::Message(delivery)
+            }
+        }
+    }
+
+    fn delivery(&self, message: &Message) -> Delivery {
+        let (chat, account) = message.envelope.destination.as_ref().map_or_else(
+            || (String::new(), String::new()),
+            |to| (to.chat_key(), format!("{}:{}", to.platform, to.account)),
+        );
+        // Names from a topic are untrusted: accounts that nobody configured share one bulkhead.
+        let account = if self.parts.caller.knows(&account) {
+            account
+        } else {
+            "unknown".to_owned()
+        };
+        Delivery {
+            chat: chat.into(),
+            account: account.into(),
+            expires_at_micros: message.envelope.expires_at.map(|at| at.0),
+            on_unknown: match message.event.policy() {
+                Policy::Resend => OnUnknown::Resend,
+                Policy::Park => OnUnknown::Park,
+            },
+            retry: match message.event.retry() {
+                RetryProfile::Standard => RetryName::Standard,
+                RetryProfile::Interactive => RetryName::Interactive,
+            },
+        }
+    }
+
+    fn keep_house(&mut self) -> Result<(), EngineError> {
+        self.parts.stats.load(self.parts.machine.load(), self.assignment.is_settled());
+        let silent = self.member.as_ref().map(Member::silent_for).unwrap_or_default();
+        // A thread that waits for a drain does not come round either, so both deadlines pass first.
+        let longest = self.parts.progress_deadline + self.parts.drain_deadline * 2;
+        if silent > longest {
+            return Err(EngineError::MemberStuck(silent));
+        }
+        Ok(())
+    }
+}
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+fn key(message: &Message) -> Key {
+    let day = message.envelope.recorded_at.0.div_euclid(MICROS_PER_DAY);
+    Key {
+        recorded_day: i32::try_from(day).unwrap_or_default(),
+        message_id: message.envelope.message_id,
+        resend_nonce: Arc::from(""),
+    }
+}

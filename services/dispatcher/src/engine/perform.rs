@@ -1,0 +1,186 @@
+//! Effects, performed. A new one does not compile until it has its arm here.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rdkafka::Message as _;
+use tidings_delivery::{DeadLetterFacts, Effect, Outcome, PartitionId, SlotId};
+use tracing::{error, warn};
+
+use super::{Engine, Input, Payload};
+use crate::calls::Attempt;
+use crate::claims::{Ask, Claim, Release, Settle, Start};
+use crate::consumer::ToKafka;
+use crate::stats::Line;
+
+impl Engine {
+    pub(super) fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Claim {
+                slot,
+                partition,
+                epoch,
+                renew,
+                attempts,
+                first_failed_at_micros,
+            } => {
+                let claim = Claim {
+                    asked_at: self.moment(),
+                    topic: Arc::clone(&self.parts.lanes.get(partition).topic),
+                    partition: partition.partition,
+                    offset: self.payloads.get(&slot).map_or(-1, |p| p.record.offset()),
+                    epoch,
+                    attempts,
+                    first_failed_at_micros,
+                    renew,
+                };
+                if let Some(ask) = self.ask_about(slot, claim) {
+                    self.parts.claims.claim(ask);
+                }
+            }
+            Effect::Start { slot, fence } => {
+                if let Some(ask) = self.ask_about(slot, Start { fence }) {
+                    self.parts.claims.start_call(ask);
+                }
+            }
+            Effect::Call {
+                slot,
+                fence,
+                call,
+                target,
+            } => self.call(slot, fence, call, target),
+            Effect::Settle {
+                slot,
+                settlement,
+                fence,
+                attempts,
+                call,
+                platform_message_id,
+                reason,
+            } => {
+                let settle = Settle {
+                    settlement,
+                    fence,
+                    attempts,
+                    call,
+                    platform_message_id,
+                    reason,
+                };
+                if let Some(ask) = self.ask_about(slot, settle) {
+                    self.parts.claims.settle(ask);
+                }
+            }
+            Effect::DeadLetter { slot, facts } => self.dead_letter(slot, facts),
+            Effect::Release { slot, fence } => {
+                if let Some(ask) = self.ask_about(slot, Release { fence }) {
+                    self.parts.claims.release(ask);
+                }
+            }
+            Effect::Commit { partition, offset } => self.ask(ToKafka::Commit { partition, offset }),
+            Effect::Pause(id) => self.ask(ToKafka::Pause(id)),
+            Effect::Resume(id) => self.ask(ToKafka::Resume(id)),
+            Effect::Drained(id) => self.drained(id),
+            Effect::FencedPartition(id) => self.fenced(id),
+            Effect::AccountBroken {
+                account,
+                wait,
+                reason,
+            } => {
+                error!(
+                    %account, %reason, rest_seconds = wait.as_secs(),
+                    "the platform refuses this account's credential: it rests; replace the token and restart"
+                );
+            }
+            Effect::Finish {
+                slot,
+                outcome,
+                attempts,
+            } => self.finish_slot(slot, outcome, attempts),
+        }
+    }
+
+    fn ask_about<T>(&self, slot: SlotId, what: T) -> Option<Ask<T>> {
+        let key = self.payloads.get(&slot)?.key.clone()?;
+        Some(Ask { slot, key, what })
+    }
+
+    fn call(&self, slot: SlotId, fence: i64, call: u32, target: Option<Arc<str>>) {
+        let message = self.payloads.get(&slot).and_then(|p| p.message.clone());
+        let Some(message) = message else {
+            return;
+        };
+        let account = message.envelope.destination.as_ref().map_or_else(
+            || Arc::from(""),
+            |to| Arc::from(format!("{}:{}", to.platform, to.account)),
+        );
+        let attempt = Attempt {
+            account,
+            message,
+            fence,
+            call,
+            target,
+        };
+        let caller = Arc::clone(&self.parts.caller);
+        let inputs = self.inputs.clone();
+        tokio::spawn(async move {
+            let began = Instant::now();
+            let classified = caller.attempt(&attempt).await;
+            let took = began.elapsed();
+            // Closed means that the worker ended; the claim says the rest.
+            let _ = inputs.send(Input::Answered {
+                slot,
+                classified,
+                took,
+            });
+        });
+    }
+
+    fn dead_letter(&self, slot: SlotId, facts: DeadLetterFacts) {
+        let Some(payload) = self.payloads.get(&slot) else {
+            return;
+        };
+        let lane = self.parts.lanes.get(payload.partition);
+        let Some(topic) = self.parts.dead_letter_topics.get(&lane.platform).cloned() else {
+            return;
+        };
+        let record = payload.record.clone();
+        let letters = Arc::clone(&self.parts.dead_letters);
+        let inputs = self.inputs.clone();
+        tokio::spawn(async move {
+            let acknowledged = letters.append(&topic, &record, &facts).await;
+            let _ = inputs.send(Input::DeadLettered { slot, acknowledged });
+        });
+    }
+
+    /// A newer epoch exists, so the group will say so sooner or later; joining afresh makes it sooner.
+    fn fenced(&mut self, id: PartitionId) {
+        warn!(topic = %self.parts.lanes.get(id).topic, partition = id.partition, "fenced: another worker has this partition");
+        self.parts.stats.fenced();
+        self.ask(ToKafka::Close);
+    }
+
+    fn finish_slot(&mut self, slot: SlotId, outcome: Outcome, attempts: u32) {
+        let Some(payload) = self.payloads.remove(&slot) else {
+            return;
+        };
+        if self.anything_unresolved() {
+            let key = payload.record.key().unwrap_or_default().to_vec();
+            self.forget_unresolved(slot, &(payload.partition, key));
+        }
+        self.parts.stats.finished(&self.line(&payload, outcome, attempts));
+    }
+
+    fn line<'a>(&'a self, payload: &'a Payload, outcome: Outcome, attempts: u32) -> Line<'a> {
+        let lane = self.parts.lanes.get(payload.partition);
+        Line {
+            lane,
+            group: &self.parts.group,
+            record: &payload.record,
+            message: payload.message.as_deref(),
+            outcome,
+            attempts,
+            reason: &payload.last_reason,
+            duration: payload.received.elapsed(),
+        }
+    }
+}

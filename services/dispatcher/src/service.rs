@@ -1,0 +1,301 @@
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing};
+use tidings_edge::config::{Config, DispatcherConfig};
+use tidings_edge::http::{AdminError, AdminServer, PlatformClient, PlatformClientError, PlatformClientSettings};
+use tidings_edge::kafka::{self, Lane, TopicsError};
+use tidings_edge::postgres::{self, Client, Pool, PostgresError};
+use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
+use tidings_edge::telemetry::MetricsHandle;
+use tidings_envelope::{Catalogue, CatalogueError};
+use tokio::sync::{mpsc, oneshot};
+use tracing::{info, warn};
+use uuid::Uuid;
+
+use crate::calls::Caller;
+use crate::claims::{Claims, Identity, Store};
+use crate::consumer::{LaneTopic, Lanes, MemberOptions};
+use crate::dead_letters::DeadLetters;
+use crate::decode::Decoder;
+use crate::engine::{Engine, EngineError, Parts};
+use crate::platform::{Platforms, built_in};
+use crate::stats::Stats;
+
+/// How often day partitions of the claims are made ahead and dropped behind.
+const MAINTENANCE: Duration = Duration::from_secs(3_600);
+
+/// Days whose partitions exist before anybody needs them.
+const DAYS_AHEAD: u32 = 2;
+
+/// The wait before a write of Tidings' own parts is tried again (design §7 leaves it open; leases are seconds).
+const STORAGE_RETRY: Duration = Duration::from_millis(300);
+
+/// The connection for maintenance, beside `dispatcher.database_connections`.
+const MAINTENANCE_CONNECTIONS: usize = 1;
+
+/// A worker: a member of the group that brings messages to people's chats.
+pub struct Dispatcher {
+    config: Config,
+    platforms: Platforms,
+    metrics: MetricsHandle,
+}
+
+/// What is known once a worker runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Started {
+    /// Where `/health`, `/ready` and `/metrics` are.
+    pub admin: SocketAddr,
+    /// This incarnation, as in the claims' `owner` and the attempt ids.
+    pub owner: Uuid,
+}
+
+/// Why a worker could not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum DispatcherError {
+    /// The topics do not fit the configuration.
+    #[error("the topics do not fit; `tidings topics apply` creates what is missing")]
+    Topics(#[source] TopicsError),
+    /// Tidings' own database.
+    #[error("the state database can not be used; `tidings migrate` prepares it")]
+    State(#[source] PostgresError),
+    /// The registry's client.
+    #[error("the schema registry's client could not be made")]
+    Registry(#[source] RegistryError),
+    /// The event types.
+    #[error("the event types' schemas are broken")]
+    Catalogue(#[from] CatalogueError),
+    /// The client that calls platforms.
+    #[error("the platforms' client could not be made")]
+    Client(#[from] PlatformClientError),
+    /// The admin server.
+    #[error("the admin server could not start")]
+    Admin(#[from] AdminError),
+    /// The loop ended.
+    #[error("the worker can not go on")]
+    Engine(#[from] EngineError),
+}
+
+impl Dispatcher {
+    /// A worker with the built-in platforms.
+    #[must_use]
+    pub fn new(config: Config, metrics: MetricsHandle) -> Self {
+        Self {
+            config,
+            platforms: built_in(),
+            metrics,
+        }
+    }
+
+    /// The same with other platforms; tests bring their own.
+    #[must_use]
+    pub fn with_platforms(mut self, platforms: Platforms) -> Self {
+        self.platforms = platforms;
+        self
+    }
+
+    /// Runs until `shutdown` ends, then drains. `started` is told once the worker runs.
+    ///
+    /// # Errors
+    /// What it needs is missing, or something broke that waiting does not mend; see [`DispatcherError`].
+    pub async fn run(
+        self,
+        shutdown: impl Future<Output = ()> + Send,
+        started: oneshot::Sender<Started>,
+    ) -> Result<(), DispatcherError> {
+        let owner = Uuid::new_v4();
+        kafka::check(&self.config).await.map_err(DispatcherError::Topics)?;
+        let pool = self.pool()?;
+        maintain(&pool, self.config.dispatcher.dedupe_retention_days)
+            .await
+            .map_err(DispatcherError::State)?;
+        let accounts: Vec<String> = self.config.accounts.keys().cloned().collect();
+        let stats = Arc::new(Stats::new(accounts));
+        let source = Arc::clone(&stats);
+        let admin = AdminServer::start(self.config.http.listen, self.metrics.clone(), source).await?;
+        let engine = Engine::new(self.parts(owner, pool.clone(), Arc::clone(&stats))?);
+        let upkeep = tokio::spawn(keep_maintained(pool, self.config.dispatcher.dedupe_retention_days));
+        info!(%owner, admin = %admin.address(), group = self.config.dispatcher.group, "dispatcher runs");
+        // Whoever started it may not care.
+        let _ = started.send(Started {
+            admin: admin.address(),
+            owner,
+        });
+        let ended = engine.run(shutdown).await;
+        upkeep.abort();
+        admin.stop().await;
+        Ok(ended?)
+    }
+
+    fn pool(&self) -> Result<Pool, DispatcherError> {
+        let connections = self.config.dispatcher.database_connections + MAINTENANCE_CONNECTIONS;
+        postgres::pool(&self.config.state, "tidings-dispatcher", connections)
+            .map_err(DispatcherError::State)
+    }
+
+    fn parts(
+        &self,
+        owner: Uuid,
+        pool: Pool,
+        stats: Arc<Stats>,
+    ) -> Result<Parts, DispatcherError> {
+        let config = &self.config;
+        let catalogue = Arc::new(Catalogue::builtin()?);
+        let limits = tidings_envelope::Limits {
+            payload_bytes: config.relay.payload_bytes,
+        };
+        let registry = RegistryClient::new(&config.registry).map_err(DispatcherError::Registry)?;
+        let schemas = SchemaCache::new(registry, pool.clone(), &config.registry);
+        let decoder = Arc::new(Decoder::new(catalogue, limits));
+        let lanes = Arc::new(lanes(config));
+        let store = Arc::new(Store::new(pool, identity(config, owner)));
+        let (answered, answers) = mpsc::unbounded_channel();
+        let dispatcher = &config.dispatcher;
+        let claims = Claims::start(
+            Arc::clone(&store),
+            dispatcher.database_connections,
+            dispatcher.claim_batch,
+            answered,
+        );
+        let client = PlatformClient::new(&PlatformClientSettings::default())?;
+        Ok(Parts {
+            machine: Machine::new(machine_options(dispatcher, owner)),
+            caller: Arc::new(Caller::new(config, &self.platforms, client, owner)),
+            dead_letters: Arc::new(DeadLetters::new(
+                kafka::dead_letter_producer_config(&config.kafka),
+                dispatcher.group.clone(),
+                config.relay.produce_deadline,
+            )),
+            dead_letter_topics: dead_letter_topics(config),
+            member: member(config, &lanes, &decoder),
+            lanes,
+            decoder,
+            schemas: Arc::new(schemas),
+            store,
+            claims,
+            answers,
+            stats,
+            group: dispatcher.group.clone(),
+            drain_deadline: dispatcher.drain_deadline,
+            progress_deadline: dispatcher.progress_deadline,
+        })
+    }
+}
+
+fn member(
+    config: &Config,
+    lanes: &Arc<Lanes>,
+    decoder: &Arc<Decoder>,
+) -> Box<dyn Fn() -> MemberOptions + Send> {
+    let client = kafka::consumer_config(&config.kafka, &config.dispatcher.group);
+    let (lanes, decoder) = (Arc::clone(lanes), Arc::clone(decoder));
+    // Longer than the engine's own, so that it is the engine that gives up on what is in flight.
+    let drain_deadline = config.dispatcher.drain_deadline * 2;
+    let progress_deadline = config.dispatcher.progress_deadline;
+    Box::new(move || MemberOptions {
+        client: client.clone(),
+        lanes: Arc::clone(&lanes),
+        decoder: Arc::clone(&decoder),
+        drain_deadline,
+        progress_deadline,
+    })
+}
+
+fn lanes(config: &Config) -> Lanes {
+    let topics = config.dispatcher.platforms.iter().flat_map(|platform| {
+        Lane::ALL.into_iter().map(move |lane| LaneTopic {
+            topic: kafka::lane_topic(&config.kafka, platform, lane).into(),
+            platform: platform.clone(),
+            lane: lane.as_str(),
+        })
+    });
+    Lanes::new(topics.collect())
+}
+
+fn dead_letter_topics(config: &Config) -> HashMap<String, Arc<str>> {
+    let platforms = config.dispatcher.platforms.iter();
+    platforms
+        .map(|platform| {
+            let topic = kafka::dead_letter_topic(&config.kafka, platform);
+            (platform.clone(), topic.into())
+        })
+        .collect()
+}
+
+fn identity(config: &Config, owner: Uuid) -> Identity {
+    Identity {
+        consumer: config.dispatcher.group.clone(),
+        owner,
+        lease: config.dispatcher.lease,
+        // A claim that is answered later than its lease allows a call is worth nothing.
+        deadline: config.dispatcher.lease,
+    }
+}
+
+fn machine_options(dispatcher: &DispatcherConfig, owner: Uuid) -> Options {
+    let (standard, interactive) = (&dispatcher.retry.standard, &dispatcher.retry.interactive);
+    Options {
+        limits: Limits {
+            records: dispatcher.max_records,
+            bytes: dispatcher.max_bytes,
+            records_per_chat: dispatcher.max_records_per_chat,
+            calls: dispatcher.max_in_flight_calls,
+            calls_per_account: dispatcher.max_in_flight_calls_per_account,
+        },
+        timing: Timing {
+            call_deadline: dispatcher.call_deadline,
+            lease: dispatcher.lease,
+            lease_margin: dispatcher.lease_margin,
+            storage_retry: STORAGE_RETRY,
+        },
+        retries: RetryProfiles {
+            standard: RetryProfile {
+                base: standard.base,
+                cap: standard.cap,
+                jitter: standard.jitter,
+                max_attempts: standard.attempts,
+                max_age: standard.max_age,
+            },
+            interactive: RetryProfile {
+                base: interactive.delays.first().copied().unwrap_or_default(),
+                cap: interactive.delays.last().copied().unwrap_or_default(),
+                jitter: 0.0,
+                max_attempts: u32::try_from(interactive.delays.len()).unwrap_or(u32::MAX).saturating_add(1),
+                max_age: interactive.max_age,
+            },
+            ..RetryProfiles::default()
+        },
+        // Jitter only has to differ between workers.
+        seed: owner.as_u64_pair().0,
+    }
+}
+
+/// Makes the claims' day partitions ahead and drops those whose retention is over.
+async fn maintain(pool: &Pool, retention_days: u32) -> Result<(), PostgresError> {
+    let connection = pool.get().await.map_err(PostgresError::from)?;
+    postgres::ensure_claim_partitions_ahead(&connection, retention_days, DAYS_AHEAD).await?;
+    drop_old_claims(&connection, retention_days).await?;
+    Ok(())
+}
+
+/// By the database's clock, in UTC days.
+async fn drop_old_claims(connection: &Client, retention_days: u32) -> Result<(), PostgresError> {
+    let sql = "SELECT to_char((now() AT TIME ZONE 'UTC')::date - $1::int, 'YYYY-MM-DD')";
+    let days = i32::try_from(retention_days).unwrap_or(i32::MAX);
+    let asked = connection.query_one(sql, &[&days]).await;
+    let row = asked.map_err(PostgresError::doing("read the database's day"))?;
+    let before: String = row.get(0);
+    postgres::drop_claim_partitions(connection, &before).await?;
+    Ok(())
+}
+
+async fn keep_maintained(pool: Pool, retention_days: u32) {
+    loop {
+        tokio::time::sleep(MAINTENANCE).await;
+        if let Err(error) = maintain(&pool, retention_days).await {
+            warn!(error = %error, "the claims' day partitions were not maintained; tried again in an hour");
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! What a worker tells of itself: `/health` and `/ready`, metrics, and one wide line a record.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use metrics::{counter, gauge, histogram};
+use rdkafka::Message as _;
+use rdkafka::message::OwnedMessage;
+use serde_json::json;
+use tidings_delivery::{Load, Outcome, Settlement};
+use tidings_edge::http::{HealthReport, HealthSource, HealthStatus};
+use tidings_edge::telemetry::metric_names;
+use tidings_envelope::Message;
+use tidings_platforms::Verdict;
+use tracing::{info, warn};
+
+use crate::calls::now_micros;
+use crate::consumer::LaneTopic;
+
+/// Counts since the start, and the newest load.
+pub(crate) struct Stats {
+    dispatched: AtomicU64,
+    failed: AtomicU64,
+    suppressed: AtomicU64,
+    fenced: AtomicU64,
+    records: AtomicUsize,
+    bytes: AtomicUsize,
+    calls: AtomicUsize,
+    partitions: AtomicUsize,
+    paused: AtomicUsize,
+    assigned: AtomicBool,
+    stopping: AtomicBool,
+    accounts: Vec<String>,
+}
+
+/// What is said about a record when it leaves (B24).
+pub(crate) struct Line<'a> {
+    pub(crate) lane: &'a LaneTopic,
+    pub(crate) group: &'a str,
+    pub(crate) record: &'a OwnedMessage,
+    pub(crate) message: Option<&'a Message>,
+    pub(crate) outcome: Outcome,
+    pub(crate) attempts: u32,
+    pub(crate) reason: &'a str,
+    pub(crate) duration: Duration,
+}
+
+impl Stats {
+    pub(crate) fn new(accounts: Vec<String>) -> Self {
+        Self {
+            dispatched: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+            suppressed: AtomicU64::new(0),
+            fenced: AtomicU64::new(0),
+            records: AtomicUsize::new(0),
+            bytes: AtomicUsize::new(0),
+            calls: AtomicUsize::new(0),
+            partitions: AtomicUsize::new(0),
+            paused: AtomicUsize::new(0),
+            assigned: AtomicBool::new(false),
+            stopping: AtomicBool::new(false),
+            accounts,
+        }
+    }
+
+    pub(crate) fn load(&self, load: Load, assigned: bool) {
+        self.records.store(load.records, Ordering::Relaxed);
+        self.bytes.store(load.bytes, Ordering::Relaxed);
+        self.calls.store(load.calls, Ordering::Relaxed);
+        self.partitions.store(load.partitions, Ordering::Relaxed);
+        self.paused.store(load.paused, Ordering::Relaxed);
+        self.assigned.store(assigned, Ordering::Relaxed);
+        set_gauge(metric_names::QUEUE_RECORDS, load.records);
+        set_gauge(metric_names::QUEUE_BYTES, load.bytes);
+        set_gauge(metric_names::IN_FLIGHT, load.calls);
+        set_gauge(metric_names::PAUSED_PARTITIONS, load.paused);
+    }
+
+    pub(crate) fn stopping(&self) {
+        self.stopping.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn fenced(&self) {
+        self.fenced.fetch_add(1, Ordering::Relaxed);
+        counter!(metric_names::FENCED_TOTAL).increment(1);
+    }
+
+    pub(crate) fn attempt(&self, message: Option<&Message>, verdict: &Verdict, took: Duration) {
+        let Some(to) = message.and_then(|m| m.envelope.destination.as_ref()) else {
+            return;
+        };
+        let (platform, account) = (to.platform.clone(), self.account_label(&to.platform, &to.account));
+        counter!(
+            metric_names::ATTEMPTS_TOTAL,
+            "platform" => platform.clone(), "account" => account.clone(), "verdict" => verdict.name()
+        )
+        .increment(1);
+        histogram!(metric_names::ATTEMPT_DURATION_SECONDS, "platform" => platform, "account" => account)
+            .record(took.as_secs_f64());
+    }
+
+    /// An account that nobody configured comes from a topic: it makes no label of its own.
+    fn account_label(&self, platform: &str, account: &str) -> String {
+        let name = format!("{platform}:{account}");
+        if self.accounts.contains(&name) {
+            name
+        } else {
+            "unknown".into()
+        }
+    }
+
+    pub(crate) fn finished(&self, line: &Line<'_>) {
+        match line.outcome {
+            Outcome::Settled(Settlement::Delivered) => {
+                self.dispatched.fetch_add(1, Ordering::Relaxed);
+                observe_latency(line);
+            }
+            Outcome::Settled(_) | Outcome::Poison => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+            }
+            Outcome::Duplicate(_) => {
+                self.suppressed.fetch_add(1, Ordering::Relaxed);
+            }
+            Outcome::Fenced | Outcome::Handed => {}
+        }
+        self.count(line);
+        log(line);
+    }
+
+    fn count(&self, line: &Line<'_>) {
+        let account = line
+            .message
+            .and_then(|m| m.envelope.destination.as_ref())
+            .map_or_else(|| "none".into(), |to| self.account_label(&to.platform, &to.account));
+        let event_type = line.message.map_or("none", |m| m.event.name()).to_owned();
+        counter!(
+            metric_names::DELIVERIES_TOTAL,
+            "platform" => line.lane.platform.clone(), "account" => account, "lane" => line.lane.lane,
+            "event_type" => event_type, "outcome" => word(line.outcome)
+        )
+        .increment(1);
+        histogram!(metric_names::MESSAGING_PROCESS_DURATION_SECONDS).record(line.duration.as_secs_f64());
+    }
+}
+
+impl HealthSource for Stats {
+    fn health(&self) -> HealthReport {
+        let mut role_fields = serde_json::Map::new();
+        for (name, value) in [
+            ("suppressed", json!(self.suppressed.load(Ordering::Relaxed))),
+            ("fenced", json!(self.fenced.load(Ordering::Relaxed))),
+            ("in_flight", json!(self.calls.load(Ordering::Relaxed))),
+            ("queue_bytes", json!(self.bytes.load(Ordering::Relaxed))),
+            ("partitions", json!(self.partitions.load(Ordering::Relaxed))),
+            ("paused_partitions", json!(self.paused.load(Ordering::Relaxed))),
+        ] {
+            role_fields.insert(name.into(), value);
+        }
+        HealthReport {
+            status: if self.stopping.load(Ordering::Relaxed) {
+                HealthStatus::Stopping
+            } else {
+                HealthStatus::Ok
+            },
+            dispatched: self.dispatched.load(Ordering::Relaxed),
+            failed: self.failed.load(Ordering::Relaxed),
+            queue_depth: self.records.load(Ordering::Relaxed) as u64,
+            rate_limiter_tokens: self.accounts.iter().map(|name| (name.clone(), None)).collect::<BTreeMap<_, _>>(),
+            role_fields,
+        }
+    }
+
+    fn ready(&self) -> Result<(), Vec<String>> {
+        if self.stopping.load(Ordering::Relaxed) {
+            return Err(vec!["the worker is stopping".into()]);
+        }
+        if !self.assigned.load(Ordering::Relaxed) {
+            return Err(vec![
+                "no partition is assigned yet: the group is rebalancing, or has more workers than partitions".into(),
+            ]);
+        }
+        Ok(())
+    }
+}
+
+fn set_gauge(name: &'static str, value: usize) {
+    #[allow(clippy::cast_precision_loss)]
+    gauge!(name).set(value as f64);
+}
+
+fn observe_latency(line: &Line<'_>) {
+    let Some(message) = line.message else {
+        return;
+    };
+    let micros = now_micros().saturating_sub(message.envelope.recorded_at.0).max(0);
+    histogram!(
+        metric_names::DELIVERY_LATENCY_SECONDS,
+        "platform" => line.lane.platform.clone(), "lane" => line.lane.lane
+    )
+    .record(Duration::from_micros(micros.unsigned_abs()).as_secs_f64());
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Settled(settlement) => settlement.word(),
+        Outcome::Poison => "poison",
+        Outcome::Duplicate(_) => "duplicate",
+        Outcome::Fenced => "fenced",
+        Outcome::Handed => "handed",
+    }
+}
+
+/// Delivered and suppressed ones are for those who ask; the rest is for the operator.
+fn log(line: &Line<'_>) {
+    let envelope = line.message.map(|m| &m.envelope);
+    macro_rules! wide {
+        ($level:ident) => {
+            $level!(
+                message_id = envelope.map(|e| tracing::field::display(e.message_id)),
+                event_type = line.message.map(|m| m.event.name()),
+                owner = line.message.map(|m| m.event.owner()),
+                topic = line.record.topic(),
+                partition = line.record.partition(),
+                offset = line.record.offset(),
+                consumer = line.group,
+                attempts = line.attempts,
+                aggregate_id = envelope.and_then(|e| e.aggregate_id.as_deref()),
+                correlation_id = envelope.and_then(|e| e.correlation_id.as_deref()),
+                duration_ms = u64::try_from(line.duration.as_millis()).unwrap_or(u64::MAX),
+                outcome = word(line.outcome),
+                reason = line.reason,
+                "record"
+            )
+        };
+    }
+    match line.outcome {
+        Outcome::Settled(Settlement::Delivered) | Outcome::Duplicate(_) => {
+            use tracing::debug;
+            wide!(debug);
+        }
+        Outcome::Handed => wide!(info),
+        Outcome::Settled(_) | Outcome::Poison | Outcome::Fenced => wide!(warn),
+    }
+}

@@ -1,0 +1,14 @@
+//! A whole deployment on one machine: the stack's servers, topics, databases, the simulator of the platforms, and the
+//! roles as child processes that a drill can kill, freeze and start again.
+//!
+//! `tidings up` and `tidings demo` run on it, and so do the end-to-end tests: what they show is what runs.
+
+mod deployment;
+mod error;
+mod profile;
+mod role;
+
+pub use deployment::{Deployment, DeploymentOptions, Place};
+pub use error::DrillError;
+pub use profile::Profile;
+pub use role::{Role, RoleKind};

@@ -1,0 +1,45 @@
+use std::time::Duration;
+
+/// The timeouts that hang together (design §7), short enough for a drill to see them pass.
+#[derive(Debug, Clone)]
+pub struct Profile {
+    /// Partitions of each lane.
+    pub partitions: u32,
+    /// The longest call.
+    pub call_deadline: Duration,
+    /// How long a claim holds.
+    pub lease: Duration,
+    /// What must be left of it beyond the deadline when a call starts.
+    pub lease_margin: Duration,
+    /// After this silence a worker is taken for dead.
+    pub session_timeout: Duration,
+    /// The longest that a stop waits.
+    pub drain_deadline: Duration,
+    /// The first wait of the standard retry profile.
+    pub retry_base: Duration,
+    /// Attempts of the standard retry profile.
+    pub retry_attempts: u32,
+    /// Records that one worker holds.
+    pub max_records: usize,
+    /// Further settings, `section.key = value` in TOML, after all others.
+    pub more: String,
+}
+
+impl Profile {
+    /// The demo's and the drills': deadline 2 s, lease 5 s, session 6 s.
+    #[must_use]
+    pub fn drill() -> Self {
+        Self {
+            partitions: 6,
+            call_deadline: Duration::from_secs(2),
+            lease: Duration::from_secs(5),
+            lease_margin: Duration::from_secs(1),
+            session_timeout: Duration::from_secs(6),
+            drain_deadline: Duration::from_secs(5),
+            retry_base: Duration::from_millis(200),
+            retry_attempts: 8,
+            max_records: 10_000,
+            more: String::new(),
+        }
+    }
+}

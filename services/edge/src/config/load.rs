@@ -1,0 +1,226 @@
+//! Reading the configuration: embedded defaults ← optional file ← variables, then the secrets it points at.
+
+use std::path::{Path, PathBuf};
+
+use figment::Figment;
+use figment::providers::{Env, Format, Toml};
+
+use super::{
+    AccountConfig, Config, ConfigProblem, DatabaseConfig, RegistryConfig, Secret, SecretError,
+    SecurityConfig, read_secret_file, read_secret_variable,
+};
+
+/// The documented default configuration, as `tidings config default` prints it.
+pub const DEFAULT_TOML: &str = include_str!("default.toml");
+
+/// Why there is no configuration. Messages name the key, never a secret's value.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// The file named on the command line cannot be read.
+    #[error("cannot read the configuration file {path}; check the path and its permissions")]
+    Unreadable {
+        /// The path as given.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// A key is unknown or its value has the wrong type; the source names the key and where it was set.
+    #[error("the configuration does not fit; `tidings config default` shows every key")]
+    Shape(#[source] Box<figment::Error>),
+    /// A secret stands in a file in the open.
+    #[error("{key} holds a secret in the open; {remedy}")]
+    LiteralSecret {
+        /// The key.
+        key: String,
+        /// What to set instead.
+        remedy: &'static str,
+    },
+    /// A secret that a key points at cannot be read.
+    #[error("{key} points at a secret that cannot be read")]
+    Secret {
+        /// The key.
+        key: String,
+        /// Why.
+        #[source]
+        source: SecretError,
+    },
+    /// The values do not fit each other.
+    #[error("the configuration has {} problem(s): {}", .0.len(), list(.0))]
+    Invalid(Vec<ConfigProblem>),
+}
+
+impl Config {
+    /// Reads the defaults, then the file if one is given, then the variables `TIDINGS_<SECTION>__<KEY>`;
+    /// reads the secrets they point at; validates the whole.
+    ///
+    /// # Errors
+    /// An unreadable file, an unknown key or a wrong type, a secret in the open or one that cannot be read,
+    /// values that do not fit each other.
+    pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
+        let mut figment = Figment::from(Toml::string(DEFAULT_TOML));
+        if let Some(path) = path {
+            figment = figment.merge(Toml::string(&read_file(path)?));
+        }
+        let config = extract(&figment.merge(variables()))?;
+        config.validate().map_err(ConfigError::Invalid)?;
+        Ok(config)
+    }
+
+    /// The embedded defaults alone, without file and variables: the base for demos and tests.
+    ///
+    /// # Errors
+    /// None in practice; a test reads them.
+    pub fn defaults() -> Result<Self, ConfigError> {
+        extract(&Figment::from(Toml::string(DEFAULT_TOML)))
+    }
+}
+
+fn read_file(path: &Path) -> Result<String, ConfigError> {
+    std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Only names with a section are settings: `TIDINGS_TOKEN`, say, may be what a `token_env` names.
+fn variables() -> Env {
+    Env::prefixed("TIDINGS_")
+        .filter(|name| name.as_str().contains("__"))
+        .split("__")
+}
+
+fn extract(figment: &Figment) -> Result<Config, ConfigError> {
+    let mut config: Config = figment
+        .extract()
+        .map_err(|error| ConfigError::Shape(Box::new(without_values(error))))?;
+    for (section, database) in [
+        ("upstream", &mut config.upstream),
+        ("state", &mut config.state),
+    ] {
+        resolve_database(section, database, figment)?;
+    }
+    resolve_sasl(&mut config.kafka.security)?;
+    resolve_registry(&mut config.registry)?;
+    for (alias, account) in &mut config.accounts {
+        resolve_account(alias, account)?;
+    }
+    Ok(config)
+}
+
+/// Removes what was found from a type error: it may be a secret at the wrong place.
+fn without_values(mut error: figment::Error) -> figment::Error {
+    use figment::error::Kind;
+    error.kind = match error.kind {
+        Kind::InvalidType(_, expected) => Kind::Message(format!("wrong type, expected {expected}")),
+        Kind::InvalidValue(_, expected) => {
+            Kind::Message(format!("wrong value, expected {expected}"))
+        }
+        kind @ (Kind::Message(_)
+        | Kind::InvalidLength(..)
+        | Kind::UnknownVariant(..)
+        | Kind::UnknownField(..)
+        | Kind::MissingField(_)
+        | Kind::DuplicateField(_)
+        | Kind::ISizeOutOfRange(_)
+        | Kind::USizeOutOfRange(_)
+        | Kind::Unsupported(_)
+        | Kind::UnsupportedKey(..)) => kind,
+    };
+    error
+}
+
+const DATABASE_REMEDY: &str =
+    "leave the password out and set database_file or the variable TIDINGS_<SECTION>__DATABASE";
+
+fn resolve_database(
+    section: &str,
+    database: &mut DatabaseConfig,
+    figment: &Figment,
+) -> Result<(), ConfigError> {
+    if let Some(path) = &database.database_file {
+        let key = format!("{section}.database_file");
+        database.database =
+            read_secret_file(path).map_err(|source| ConfigError::Secret { key, source })?;
+        return Ok(());
+    }
+    let key = format!("{section}.database");
+    let from_variable = figment
+        .find_metadata(&key)
+        .is_some_and(|metadata| metadata.name.contains("environment"));
+    if !from_variable && holds_password(&database.database) {
+        return Err(ConfigError::LiteralSecret {
+            key,
+            remedy: DATABASE_REMEDY,
+        });
+    }
+    Ok(())
+}
+
+/// A URL that cannot be parsed is reported by `validate`, which has better words for it.
+fn holds_password(url: &Secret) -> bool {
+    url.expose()
+        .parse::<tokio_postgres::Config>()
+        .is_ok_and(|config| config.get_password().is_some())
+}
+
+fn resolve_sasl(security: &mut SecurityConfig) -> Result<(), ConfigError> {
+    security.sasl_password = resolve(
+        "kafka.security.sasl_password",
+        security.sasl_password.take(),
+        security.sasl_password_file.as_deref(),
+        security.sasl_password_env.as_deref(),
+    )?;
+    Ok(())
+}
+
+fn resolve_registry(registry: &mut RegistryConfig) -> Result<(), ConfigError> {
+    registry.password = resolve(
+        "registry.password",
+        registry.password.take(),
+        registry.password_file.as_deref(),
+        registry.password_env.as_deref(),
+    )?;
+    Ok(())
+}
+
+fn resolve_account(alias: &str, account: &mut AccountConfig) -> Result<(), ConfigError> {
+    account.token = resolve(
+        &format!("accounts.\"{alias}\".token"),
+        account.token.take(),
+        account.token_file.as_deref(),
+        account.token_env.as_deref(),
+    )?;
+    Ok(())
+}
+
+/// The secret of `key`, `key`_file or `key`_env; the file wins over the variable.
+fn resolve(
+    key: &str,
+    literal: Option<Secret>,
+    file: Option<&Path>,
+    variable: Option<&str>,
+) -> Result<Option<Secret>, ConfigError> {
+    if literal.is_some() {
+        return Err(ConfigError::LiteralSecret {
+            key: key.to_owned(),
+            remedy: "put it into a file or a variable and name that with the key's _file or _env form",
+        });
+    }
+    let (suffix, read) = match (file, variable) {
+        (Some(path), _) => ("file", read_secret_file(path)),
+        (None, Some(name)) => ("env", read_secret_variable(name)),
+        (None, None) => return Ok(None),
+    };
+    let key = format!("{key}_{suffix}");
+    read.map(Some)
+        .map_err(|source| ConfigError::Secret { key, source })
+}
+
+fn list(problems: &[ConfigProblem]) -> String {
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    lines.join("; ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! The relay (design §6): reads the outbox, encodes, produces to Kafka, deletes exactly what is acknowledged.
+//!
+//! Reading order: [`Relay`] (starts, shares the shards with other relays, stops), `shard` (owns one shard, again and
+//! again after failures), `worker` (the loop over one session and one producer), `session` (the statements),
+//! `encoder` (row → record), `publisher` (record → acknowledgement), `feeder` (rejected rows → dead-letter topic).
+//! Where the next read starts is decided by `tidings-outbox`.
+//!
+//! For upstream services in Rust there is [`publish()`]: the outbox row on their own transaction.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod relay;
+
+mod membership;
+mod shard;
+mod worker;
+
+mod encoder;
+mod headers;
+mod publisher;
+mod row;
+mod session;
+mod setup;
+mod wire_types;
+
+mod feeder;
+mod health;
+mod options;
+pub mod publish;
+
+pub use health::RelayHealth;
+pub use options::{RelayOptions, Tuning};
+pub use publish::{NewEvent, PublishError, publish};
+pub use relay::{Relay, RelayError};

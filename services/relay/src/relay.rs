@@ -1,0 +1,320 @@
+//! Starting, sharing the shards with other relays, stopping.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tidings_edge::config::Config;
+use tidings_edge::kafka::{self, TopicsError};
+use tidings_edge::postgres::{self, PostgresError};
+use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
+use tidings_edge::telemetry::metric_names;
+use tidings_envelope::{Catalogue, CatalogueError};
+use tidings_outbox::share::{fair_share, surplus};
+use tidings_outbox::{Pace, SafetyPass};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::encoder::Encoder;
+use crate::feeder::Feeder;
+use crate::health::RelayHealth;
+use crate::membership::{Membership, Surroundings};
+use crate::options::{RelayOptions, Tuning, warn_retry};
+use crate::session::SessionError;
+use crate::shard::ShardTask;
+use crate::worker::Shared;
+
+/// Connections to Tidings' own database, for the registry's ids; used at start only.
+const STATE_CONNECTIONS: usize = 1;
+
+/// Why a relay cannot run; what passes by itself (an outage) is waited out instead.
+#[derive(Debug, thiserror::Error)]
+pub enum RelayError {
+    /// The event types that this binary was built with contradict each other.
+    #[error("the catalogue of event types is broken")]
+    Catalogue(#[from] CatalogueError),
+    /// The cluster's topics do not fit the configuration.
+    #[error("the topics do not fit; see `tidings topics apply`")]
+    Topics(#[source] TopicsError),
+    /// The registry refuses a schema, or an id means another schema than it did.
+    #[error("the schema registry does not fit")]
+    Registry(#[from] RegistryError),
+    /// A database's configuration cannot be used.
+    #[error("a database cannot be used")]
+    Postgres(#[from] PostgresError),
+    /// Producers hang in their drop; only a new process is rid of them.
+    #[error("{0} producers hang while they are dropped; the process has to be restarted")]
+    Abandoned(usize),
+}
+
+/// A relay: reads its share of the outbox' shards until it is stopped.
+#[derive(Debug)]
+pub struct Relay {
+    config: Arc<Config>,
+    tuning: Tuning,
+    catalogue: Arc<Catalogue>,
+    health: Arc<RelayHealth>,
+    abandoned: Arc<AtomicUsize>,
+}
+
+impl Relay {
+    /// A relay that is not started yet.
+    ///
+    /// # Errors
+    /// The built-in event types contradict each other.
+    pub fn new(options: RelayOptions) -> Result<Self, RelayError> {
+        Ok(Self {
+            config: Arc::new(options.config),
+            tuning: options.tuning,
+            catalogue: Arc::new(Catalogue::builtin()?),
+            health: Arc::new(RelayHealth::default()),
+            abandoned: Arc::new(AtomicUsize::new(0)),
+        })
+    }
+
+    /// What it tells of itself, for the admin server.
+    #[must_use]
+    pub fn health(&self) -> Arc<RelayHealth> {
+        Arc::clone(&self.health)
+    }
+
+    /// Runs until `shutdown` completes; then lets go of its shards, waiting for what it produced up to
+    /// `relay.drain_deadline`. Outages of Postgres, Kafka and (once the schemas are known) the registry are waited
+    /// out.
+    ///
+    /// # Errors
+    /// [`RelayError`]: something that does not pass by itself.
+    pub async fn run(self, shutdown: impl Future<Output = ()> + Send) -> Result<(), RelayError> {
+        let mut shutdown = std::pin::pin!(shutdown);
+        let schema_ids = tokio::select! {
+            prepared = self.prepare() => prepared?,
+            () = &mut shutdown => return Ok(()),
+        };
+        self.health.set_prepared();
+        let mut shards = Shards::new(&self, schema_ids);
+        let ended = tokio::select! {
+            ended = self.keep_share(&mut shards) => ended,
+            () = shutdown => Ok(()),
+        };
+        self.health.set_stopping();
+        shards.stop_all().await;
+        ended
+    }
+
+    /// Confirms the topics and registers the schemas, as often as it takes.
+    async fn prepare(&self) -> Result<BTreeMap<String, u32>, RelayError> {
+        let mut backoff = Pace::new(self.tuning.backoff_min, self.tuning.backoff_max);
+        loop {
+            let error = match self.try_prepare().await {
+                Ok(schema_ids) => return Ok(schema_ids),
+                Err(error) if is_permanent(&error) => return Err(error),
+                Err(error) => error,
+            };
+            let pause = backoff.after_read(false);
+            warn_retry("the relay cannot start yet", &error, pause);
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    async fn try_prepare(&self) -> Result<BTreeMap<String, u32>, RelayError> {
+        kafka::check(&self.config)
+            .await
+            .map_err(RelayError::Topics)?;
+        let pool = postgres::pool(&self.config.state, "tidings-relay", STATE_CONNECTIONS)?;
+        let registry = RegistryClient::new(&self.config.registry)?;
+        let schemas = SchemaCache::new(registry, pool, &self.config.registry);
+        let subjects: Vec<(String, String)> = self
+            .catalogue
+            .iter()
+            .map(|event| (event.full_name().to_owned(), event.schema_json().to_owned()))
+            .collect();
+        let ids = schemas.register_all(&subjects).await?;
+        Ok(subjects
+            .into_iter()
+            .map(|(subject, _)| subject)
+            .zip(ids)
+            .collect())
+    }
+
+    /// Keeps its share of the shards, and samples the backlog.
+    async fn keep_share(&self, shards: &mut Shards) -> Result<(), RelayError> {
+        let mut backoff = Pace::new(self.tuning.backoff_min, self.tuning.backoff_max);
+        loop {
+            let pause = match self.keep_share_as_member(shards, &mut backoff).await {
+                Ok(()) => {
+                    return Err(RelayError::Abandoned(
+                        self.abandoned.load(Ordering::Relaxed),
+                    ));
+                }
+                Err(error) => {
+                    self.health.set_member(false);
+                    let pause = backoff.after_read(false);
+                    warn_retry("the relay is not counted among the relays", &error, pause);
+                    pause
+                }
+            };
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// Ends without an error only when too many producers hang.
+    async fn keep_share_as_member(
+        &self,
+        shards: &mut Shards,
+        backoff: &mut Pace,
+    ) -> Result<(), SessionError> {
+        let membership = Membership::join(&self.config.upstream, &self.tuning).await?;
+        let begun_at = Instant::now();
+        let mut sampling = SafetyPass::new(Duration::ZERO, Duration::ZERO);
+        while self.abandoned.load(Ordering::Relaxed) <= self.tuning.max_abandoned_producers {
+            shards.balance(&membership.look().await?).await;
+            self.health.set_member(true);
+            backoff.after_read(true);
+            if sampling.due(begun_at.elapsed()) {
+                let sampled_at = Instant::now();
+                self.sample(&membership).await?;
+                let took = sampled_at.elapsed();
+                sampling = SafetyPass::new(self.tuning.sample_interval, Duration::ZERO);
+                sampling.passed(begun_at.elapsed(), took);
+            }
+            tokio::time::sleep(self.tuning.membership_interval).await;
+        }
+        Ok(())
+    }
+
+    async fn sample(&self, membership: &Membership) -> Result<(), SessionError> {
+        let backlog = membership.backlog().await?;
+        self.health
+            .sampled(backlog.pending, backlog.oldest_age_seconds);
+        metrics::gauge!(metric_names::OUTBOX_PENDING).set(backlog.pending as f64);
+        metrics::gauge!(metric_names::OUTBOX_OLDEST_AGE_SECONDS).set(backlog.oldest_age_seconds);
+        Ok(())
+    }
+}
+
+fn is_permanent(error: &RelayError) -> bool {
+    match error {
+        RelayError::Topics(error) => matches!(error, TopicsError::Unfit(_)),
+        RelayError::Registry(error) => error.is_permanent(),
+        RelayError::Postgres(
+            PostgresError::Url | PostgresError::Authority { .. } | PostgresError::Tls(_),
+        ) => true,
+        RelayError::Postgres(_) => false,
+        RelayError::Catalogue(_) | RelayError::Abandoned(_) => true,
+    }
+}
+
+/// The shards that this relay works on, and the feeder of rejected rows.
+struct Shards {
+    config: Arc<Config>,
+    shared: Arc<Shared>,
+    abandoned: Arc<AtomicUsize>,
+    tasks: BTreeMap<u32, Running>,
+    division: u32,
+    feeding: watch::Sender<bool>,
+    feeder: JoinHandle<()>,
+}
+
+/// A shard's task.
+struct Running {
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Shards {
+    fn new(relay: &Relay, schema_ids: BTreeMap<String, u32>) -> Self {
+        let shared = Shared {
+            relay: relay.config.relay.clone(),
+            tuning: relay.tuning.clone(),
+            encoder: Encoder::new(&relay.config, Arc::clone(&relay.catalogue), schema_ids),
+            health: Arc::clone(&relay.health),
+        };
+        let (feeding, active) = watch::channel(false);
+        let feeder = Feeder::new(
+            Arc::clone(&relay.config),
+            relay.tuning.clone(),
+            Arc::clone(&relay.abandoned),
+        );
+        Self {
+            config: Arc::clone(&relay.config),
+            shared: Arc::new(shared),
+            abandoned: Arc::clone(&relay.abandoned),
+            tasks: BTreeMap::new(),
+            division: 0,
+            feeding,
+            feeder: tokio::spawn(feeder.run(active)),
+        }
+    }
+
+    /// Lets go of what is beyond the fair share, takes what is free within it.
+    async fn balance(&mut self, around: &Surroundings) {
+        self.tasks.retain(|_, running| !running.task.is_finished());
+        if self.division != around.shards {
+            // Under another division the same row may be of another shard: nothing is kept.
+            self.stop(&self.tasks.keys().copied().collect::<Vec<_>>())
+                .await;
+            self.division = around.shards;
+        }
+        let owned: Vec<u32> = self.tasks.keys().copied().collect();
+        self.stop(&surplus(&owned, around.shards, around.members))
+            .await;
+        let share =
+            usize::try_from(fair_share(around.shards, around.members)).unwrap_or(usize::MAX);
+        let free = (0..around.shards)
+            .filter(|shard| !around.taken.contains(shard) && !self.tasks.contains_key(shard));
+        for shard in free
+            .take(share.saturating_sub(self.tasks.len()))
+            .collect::<Vec<_>>()
+        {
+            self.start(shard);
+        }
+        metrics::gauge!(metric_names::RELAY_SHARDS)
+            .set(self.shared.health.owned_shards().len() as f64);
+        let feeds = self.shared.health.owned_shards().contains(&0);
+        self.feeding
+            .send_if_modified(|feeding| std::mem::replace(feeding, feeds) != feeds);
+    }
+
+    fn start(&mut self, shard: u32) {
+        let (stop, stopped) = watch::channel(false);
+        let task = ShardTask {
+            shard,
+            shards: self.division,
+            config: Arc::clone(&self.config),
+            shared: Arc::clone(&self.shared),
+            abandoned: Arc::clone(&self.abandoned),
+        };
+        self.tasks.insert(
+            shard,
+            Running {
+                stop,
+                task: tokio::spawn(task.run(stopped)),
+            },
+        );
+    }
+
+    /// Stops shards, all at once, and waits for them: at most the deadlines of draining and closing.
+    async fn stop(&mut self, shards: &[u32]) {
+        let stopping: Vec<Running> = shards
+            .iter()
+            .filter_map(|shard| self.tasks.remove(shard))
+            .collect();
+        for running in &stopping {
+            running.stop.send_replace(true);
+        }
+        for running in stopping {
+            if let Err(error) = running.task.await {
+                tracing::error!(%error, "a shard's task died");
+            }
+        }
+    }
+
+    async fn stop_all(mut self) {
+        self.stop(&self.tasks.keys().copied().collect::<Vec<_>>())
+            .await;
+        // A row that was being fed is fed again.
+        self.feeder.abort();
+    }
+}

@@ -1,0 +1,13 @@
+//! The relay on real PostgreSQL, Kafka and registry.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod order;
+mod rejected;
+mod roles;
+mod several;
+mod upstream;
+mod volume;

@@ -1,0 +1,31 @@
+//! The local stack (design §12): real PostgreSQL, Apache Kafka (KRaft) and Apicurio Registry as child processes on
+//! loopback, for `tidings up`, the demo, drills and tests.
+//!
+//! Reading order: [`Stack`] (start, addresses, stop, faults) → `supervised` (one part's life) → `servers` (what each
+//! server needs) → `process` (children that never outlive us) → `folder`, `ports`, `programs`.
+//!
+//! The servers have no passwords and listen on loopback only: a stack is for a developer's machine and for CI.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod addresses;
+mod child;
+mod error;
+mod faults;
+mod folder;
+mod options;
+mod part;
+mod ports;
+mod process;
+mod programs;
+mod servers;
+mod source;
+mod stack;
+mod supervised;
+
+pub use addresses::Addresses;
+pub use child::{ChildProcess, Program};
+pub use error::StackError;
+pub use options::{Existing, StackOptions};
+pub use part::Part;
+pub use source::StackSource;
+pub use stack::Stack;

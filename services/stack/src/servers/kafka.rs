@@ -1,0 +1,151 @@
+//! Apache Kafka: one node in KRaft mode.
+
+use std::ffi::OsString;
+use std::fs;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rand::Rng;
+use rand::distr::Alphanumeric;
+use rdkafka::ClientConfig;
+use rdkafka::config::RDKafkaLogLevel;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use tokio::net::TcpStream;
+
+use super::{NotYet, PartLog, java, run_tool};
+use crate::error::StackError;
+use crate::part::Part;
+use crate::process::Launch;
+use crate::programs;
+
+/// Clients' and the controller's.
+pub(super) const PORTS: usize = 2;
+const HEAP: &str = "-Xmx512m";
+const SETTINGS: &str = include_str!("../../files/kafka.properties");
+const LOGGING: &str = include_str!("../../files/log4j2.properties");
+const SETTINGS_FILE: &str = "server.properties";
+const LOGGING_FILE: &str = "log4j2.properties";
+const METADATA_DEADLINE: Duration = Duration::from_secs(1);
+
+pub(crate) struct Kafka {
+    java: PathBuf,
+    jars: PathBuf,
+    folder: PathBuf,
+}
+
+impl Kafka {
+    /// With its files in `folder`, which exists.
+    pub(crate) fn new(folder: PathBuf, cache: Option<&Path>) -> Result<Self, StackError> {
+        Ok(Self {
+            java: programs::java()?,
+            jars: programs::kafka_folder(cache)?,
+            folder,
+        })
+    }
+
+    /// The bootstrap servers.
+    pub(crate) fn brokers(ports: &[u16]) -> String {
+        format!("127.0.0.1:{}", super::first(ports))
+    }
+
+    pub(super) async fn prepare(
+        &self,
+        ports: &[u16],
+        log: &PartLog,
+        deadline: Instant,
+    ) -> Result<(), StackError> {
+        self.write(SETTINGS_FILE, &settings(ports))?;
+        self.write(LOGGING_FILE, LOGGING)?;
+        // The tool writes this file last.
+        if self.meta_file().exists() {
+            return Ok(());
+        }
+        let data = self.folder.join("data");
+        if data.exists() {
+            fs::remove_dir_all(&data).map_err(StackError::file("remove", &data))?;
+        }
+        let cluster: String = rand::rng()
+            .sample_iter(Alphanumeric)
+            .take(22)
+            .map(char::from)
+            .collect();
+        let arguments = [
+            "format",
+            "--cluster-id",
+            &cluster,
+            "--config",
+            SETTINGS_FILE,
+        ];
+        run_tool(
+            Part::Kafka,
+            self.launch_class("kafka.tools.StorageTool", &arguments),
+            log,
+            deadline,
+        )
+        .await
+    }
+
+    pub(super) fn launch(&self) -> Launch {
+        self.launch_class("kafka.Kafka", &[SETTINGS_FILE])
+    }
+
+    /// The cluster is known by its id; then it must have a broker to show.
+    pub(super) async fn look(&self, ports: &[u16]) -> Result<(), NotYet> {
+        // A client in librdkafka is dear; it is made once somebody listens.
+        TcpStream::connect((Ipv4Addr::LOCALHOST, super::first(ports))).await?;
+        let meta = fs::read_to_string(self.meta_file())?;
+        let cluster = meta
+            .lines()
+            .find_map(|line| line.strip_prefix("cluster.id="))
+            .map(str::to_owned);
+        let brokers = Self::brokers(ports);
+        tokio::task::spawn_blocking(move || ask_for_metadata(&brokers, cluster)).await?
+    }
+
+    fn launch_class(&self, class: &str, arguments: &[&str]) -> Launch {
+        let mut flags: Vec<OsString> =
+            vec![format!("-Dlog4j2.configurationFile={LOGGING_FILE}").into()];
+        flags.extend(["-cp".into(), self.jars.join("*").into(), class.into()]);
+        flags.extend(arguments.iter().map(OsString::from));
+        java::launch(&self.java, &self.folder, HEAP, flags)
+    }
+
+    fn meta_file(&self) -> PathBuf {
+        self.folder.join("data/meta.properties")
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), StackError> {
+        let path = self.folder.join(name);
+        fs::write(&path, text).map_err(StackError::file("write", path))
+    }
+}
+
+fn settings(ports: &[u16]) -> String {
+    let (clients, controller) = (
+        Kafka::brokers(ports),
+        ports.get(1).copied().unwrap_or_default(),
+    );
+    format!(
+        "{SETTINGS}\n\
+         listeners=CLIENT://{clients},CONTROLLER://127.0.0.1:{controller}\n\
+         advertised.listeners=CLIENT://{clients}\n\
+         controller.quorum.voters=1@127.0.0.1:{controller}\n"
+    )
+}
+
+fn ask_for_metadata(brokers: &str, cluster: Option<String>) -> Result<(), NotYet> {
+    let mut config = ClientConfig::new();
+    // A broker that is not there yet is no news.
+    config
+        .set("bootstrap.servers", brokers)
+        .set_log_level(RDKafkaLogLevel::Emerg);
+    let client: BaseConsumer = config.create()?;
+    if client.client().fetch_cluster_id(METADATA_DEADLINE) != cluster {
+        return Err("another cluster, or none, answers at its port".into());
+    }
+    match client.fetch_metadata(None, METADATA_DEADLINE)?.brokers() {
+        [] => Err("no broker has registered yet".into()),
+        [..] => Ok(()),
+    }
+}
