@@ -41,7 +41,7 @@ require_rust() {
     local needed found
     needed=$(sed -n 's/^rust-version = "\(.*\)"$/\1/p' Cargo.toml)
     if ! command -v cargo >/dev/null || ! command -v rustc >/dev/null; then
-        fail "missing: Rust $needed or newer; install it with rustup (rustup.rs), then run this again"
+        fail "missing: Rust $needed or newer; install it with rustup, then run this again"
     fi
     found=$(rustc --version | cut -d' ' -f2)
     version_reaches "$found" "$needed" ||

@@ -76,7 +76,9 @@ impl Caller {
             Ok(request) => request,
             Err(classified) => return classified,
         };
-        let called = AssertUnwindSafe(self.call(account, request)).catch_unwind().await;
+        let called = AssertUnwindSafe(self.call(account, request))
+            .catch_unwind()
+            .await;
         called.unwrap_or_else(|_| Classified {
             verdict: Verdict::Unknown,
             reason: "the sender panicked after the call began".into(),
@@ -147,7 +149,9 @@ fn with_platform(
         base_url: base_url.unwrap_or(platform.default_base_url()).to_owned(),
         token: Secret::new(token.expose()),
         attempt_header: account.attempt_header,
-        deadline: account.call_deadline.unwrap_or(config.dispatcher.call_deadline),
+        deadline: account
+            .call_deadline
+            .unwrap_or(config.dispatcher.call_deadline),
     })
 }
 
@@ -158,7 +162,10 @@ fn unknown_account(attempt: &Attempt) -> Classified {
         verdict: Verdict::Rejected,
         reason: format!(
             "destination.account: no account {:?} is configured; add [accounts.\"…\"] with its token and replay, or correct the publisher",
-            name.unwrap_or_default().chars().take(100).collect::<String>()
+            name.unwrap_or_default()
+                .chars()
+                .take(100)
+                .collect::<String>()
         ),
     }
 }

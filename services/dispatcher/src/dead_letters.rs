@@ -69,7 +69,9 @@ impl DeadLetters {
         let mut letter: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(topic).headers(headers);
         letter.key = record.key();
         letter.payload = record.payload();
-        self.producer()?.send_result(letter).map_err(|(error, _)| error)
+        self.producer()?
+            .send_result(letter)
+            .map_err(|(error, _)| error)
     }
 
     async fn acknowledged(&self, delivery: DeliveryFuture) -> Result<(), KafkaError> {
@@ -77,7 +79,9 @@ impl DeadLetters {
             Ok(Ok(Ok(_))) => Ok(()),
             Ok(Ok(Err((error, _)))) => Err(error),
             Ok(Err(_)) => Err(KafkaError::Canceled),
-            Err(_) => Err(KafkaError::MessageProduction(RDKafkaErrorCode::MessageTimedOut)),
+            Err(_) => Err(KafkaError::MessageProduction(
+                RDKafkaErrorCode::MessageTimedOut,
+            )),
         }
     }
 
@@ -92,7 +96,11 @@ impl DeadLetters {
     }
 
     fn forget(&self) {
-        let old = self.producer.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let old = self
+            .producer
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         // Dropping a client can hang (rust-rdkafka #509); nothing may wait for it.
         tokio::task::spawn_blocking(move || drop(old));
     }
@@ -102,7 +110,11 @@ impl DeadLetters {
 fn is_final(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
-        Some(RDKafkaErrorCode::Fatal | RDKafkaErrorCode::MessageTimedOut | RDKafkaErrorCode::PurgeQueue)
+        Some(
+            RDKafkaErrorCode::Fatal
+                | RDKafkaErrorCode::MessageTimedOut
+                | RDKafkaErrorCode::PurgeQueue
+        )
     ) || matches!(error, KafkaError::Canceled)
 }
 
@@ -110,7 +122,10 @@ fn is_final(error: &KafkaError) -> bool {
 fn headers(record: &OwnedMessage, facts: &DeadLetterFacts, group: &str) -> OwnedHeaders {
     let mut headers = OwnedHeaders::new();
     if let Some(original) = record.headers() {
-        for header in original.iter().filter(|h| !h.key.starts_with(HEADER_PREFIX)) {
+        for header in original
+            .iter()
+            .filter(|h| !h.key.starts_with(HEADER_PREFIX))
+        {
             headers = headers.insert(Header {
                 key: header.key,
                 value: header.value,
@@ -118,7 +133,10 @@ fn headers(record: &OwnedMessage, facts: &DeadLetterFacts, group: &str) -> Owned
         }
     }
     let reason: String = facts.reason.chars().take(REASON_CHARS).collect();
-    let timestamp = record.timestamp().to_millis().map(|millis| millis.to_string());
+    let timestamp = record
+        .timestamp()
+        .to_millis()
+        .map(|millis| millis.to_string());
     let own: [(&str, Option<String>); 10] = [
         ("topic", Some(record.topic().to_owned())),
         ("partition", Some(record.partition().to_string())),
@@ -126,8 +144,14 @@ fn headers(record: &OwnedMessage, facts: &DeadLetterFacts, group: &str) -> Owned
         ("timestamp", timestamp),
         ("group", Some(group.to_owned())),
         ("attempts", Some(facts.attempts.to_string())),
-        ("first_failed_at", Some(Micros(facts.first_failed_at_micros).to_string())),
-        ("last_failed_at", Some(Micros(facts.last_failed_at_micros).to_string())),
+        (
+            "first_failed_at",
+            Some(Micros(facts.first_failed_at_micros).to_string()),
+        ),
+        (
+            "last_failed_at",
+            Some(Micros(facts.last_failed_at_micros).to_string()),
+        ),
         ("category", Some(facts.category.word().to_owned())),
         ("reason", Some(reason)),
     ];
@@ -173,10 +197,22 @@ mod tests {
     #[test]
     fn d3_headers_of_an_earlier_round_are_replaced_and_others_kept_with_repeats_and_nulls() {
         let original = OwnedHeaders::new()
-            .insert(Header { key: "a", value: Some(&b"\xff\x00"[..]) })
-            .insert(Header { key: "a", value: None::<&[u8]> })
-            .insert(Header { key: "traceparent", value: Some(&b"00-x"[..]) })
-            .insert(Header { key: "tidings_dlq_reason", value: Some(&b"old"[..]) });
+            .insert(Header {
+                key: "a",
+                value: Some(&b"\xff\x00"[..]),
+            })
+            .insert(Header {
+                key: "a",
+                value: None::<&[u8]>,
+            })
+            .insert(Header {
+                key: "traceparent",
+                value: Some(&b"00-x"[..]),
+            })
+            .insert(Header {
+                key: "tidings_dlq_reason",
+                value: Some(&b"old"[..]),
+            });
         let record = OwnedMessage::new(
             None,
             None,
@@ -189,8 +225,14 @@ mod tests {
         let headers = headers(&record, &facts(), "group");
         assert_eq!(text(&headers, "a"), [Some(b"\xff\x00".to_vec()), None]);
         assert_eq!(text(&headers, "traceparent"), [Some(b"00-x".to_vec())]);
-        assert_eq!(text(&headers, "tidings_dlq_reason"), [Some(vec![b'x'; 2_000])]);
+        assert_eq!(
+            text(&headers, "tidings_dlq_reason"),
+            [Some(vec![b'x'; 2_000])]
+        );
         assert_eq!(text(&headers, "tidings_dlq_offset"), [Some(b"9".to_vec())]);
-        assert_eq!(text(&headers, "tidings_dlq_timestamp"), [Some(b"7".to_vec())]);
+        assert_eq!(
+            text(&headers, "tidings_dlq_timestamp"),
+            [Some(b"7".to_vec())]
+        );
     }
 }

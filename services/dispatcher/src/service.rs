@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing};
 use tidings_edge::config::{Config, DispatcherConfig};
-use tidings_edge::http::{AdminError, AdminServer, PlatformClient, PlatformClientError, PlatformClientSettings};
+use tidings_edge::http::{
+    AdminError, AdminServer, PlatformClient, PlatformClientError, PlatformClientSettings,
+};
 use tidings_edge::kafka::{self, Lane, TopicsError};
 use tidings_edge::postgres::{self, Client, Pool, PostgresError};
 use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
@@ -106,7 +108,9 @@ impl Dispatcher {
         started: oneshot::Sender<Started>,
     ) -> Result<(), DispatcherError> {
         let owner = Uuid::new_v4();
-        kafka::check(&self.config).await.map_err(DispatcherError::Topics)?;
+        kafka::check(&self.config)
+            .await
+            .map_err(DispatcherError::Topics)?;
         let pool = self.pool()?;
         maintain(&pool, self.config.dispatcher.dedupe_retention_days)
             .await
@@ -114,9 +118,13 @@ impl Dispatcher {
         let accounts: Vec<String> = self.config.accounts.keys().cloned().collect();
         let stats = Arc::new(Stats::new(accounts));
         let source = Arc::clone(&stats);
-        let admin = AdminServer::start(self.config.http.listen, self.metrics.clone(), source).await?;
+        let admin =
+            AdminServer::start(self.config.http.listen, self.metrics.clone(), source).await?;
         let engine = Engine::new(self.parts(owner, pool.clone(), Arc::clone(&stats))?);
-        let upkeep = tokio::spawn(keep_maintained(pool, self.config.dispatcher.dedupe_retention_days));
+        let upkeep = tokio::spawn(keep_maintained(
+            pool,
+            self.config.dispatcher.dedupe_retention_days,
+        ));
         info!(%owner, admin = %admin.address(), group = self.config.dispatcher.group, "dispatcher runs");
         // Whoever started it may not care.
         let _ = started.send(Started {
@@ -135,12 +143,7 @@ impl Dispatcher {
             .map_err(DispatcherError::State)
     }
 
-    fn parts(
-        &self,
-        owner: Uuid,
-        pool: Pool,
-        stats: Arc<Stats>,
-    ) -> Result<Parts, DispatcherError> {
+    fn parts(&self, owner: Uuid, pool: Pool, stats: Arc<Stats>) -> Result<Parts, DispatcherError> {
         let config = &self.config;
         let catalogue = Arc::new(Catalogue::builtin()?);
         let limits = tidings_envelope::Limits {
@@ -262,7 +265,9 @@ fn machine_options(dispatcher: &DispatcherConfig, owner: Uuid) -> Options {
                 base: interactive.delays.first().copied().unwrap_or_default(),
                 cap: interactive.delays.last().copied().unwrap_or_default(),
                 jitter: 0.0,
-                max_attempts: u32::try_from(interactive.delays.len()).unwrap_or(u32::MAX).saturating_add(1),
+                max_attempts: u32::try_from(interactive.delays.len())
+                    .unwrap_or(u32::MAX)
+                    .saturating_add(1),
                 max_age: interactive.max_age,
             },
             ..RetryProfiles::default()

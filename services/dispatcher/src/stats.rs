@@ -90,7 +90,10 @@ impl Stats {
         let Some(to) = message.and_then(|m| m.envelope.destination.as_ref()) else {
             return;
         };
-        let (platform, account) = (to.platform.clone(), self.account_label(&to.platform, &to.account));
+        let (platform, account) = (
+            to.platform.clone(),
+            self.account_label(&to.platform, &to.account),
+        );
         counter!(
             metric_names::ATTEMPTS_TOTAL,
             "platform" => platform.clone(), "account" => account.clone(), "verdict" => verdict.name()
@@ -132,7 +135,10 @@ impl Stats {
         let account = line
             .message
             .and_then(|m| m.envelope.destination.as_ref())
-            .map_or_else(|| "none".into(), |to| self.account_label(&to.platform, &to.account));
+            .map_or_else(
+                || "none".into(),
+                |to| self.account_label(&to.platform, &to.account),
+            );
         let event_type = line.message.map_or("none", |m| m.event.name()).to_owned();
         counter!(
             metric_names::DELIVERIES_TOTAL,
@@ -140,7 +146,8 @@ impl Stats {
             "event_type" => event_type, "outcome" => word(line.outcome)
         )
         .increment(1);
-        histogram!(metric_names::MESSAGING_PROCESS_DURATION_SECONDS).record(line.duration.as_secs_f64());
+        histogram!(metric_names::MESSAGING_PROCESS_DURATION_SECONDS)
+            .record(line.duration.as_secs_f64());
     }
 }
 
@@ -153,7 +160,10 @@ impl HealthSource for Stats {
             ("in_flight", json!(self.calls.load(Ordering::Relaxed))),
             ("queue_bytes", json!(self.bytes.load(Ordering::Relaxed))),
             ("partitions", json!(self.partitions.load(Ordering::Relaxed))),
-            ("paused_partitions", json!(self.paused.load(Ordering::Relaxed))),
+            (
+                "paused_partitions",
+                json!(self.paused.load(Ordering::Relaxed)),
+            ),
         ] {
             role_fields.insert(name.into(), value);
         }
@@ -166,7 +176,11 @@ impl HealthSource for Stats {
             dispatched: self.dispatched.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             queue_depth: self.records.load(Ordering::Relaxed) as u64,
-            rate_limiter_tokens: self.accounts.iter().map(|name| (name.clone(), None)).collect::<BTreeMap<_, _>>(),
+            rate_limiter_tokens: self
+                .accounts
+                .iter()
+                .map(|name| (name.clone(), None))
+                .collect::<BTreeMap<_, _>>(),
             role_fields,
         }
     }
@@ -193,7 +207,9 @@ fn observe_latency(line: &Line<'_>) {
     let Some(message) = line.message else {
         return;
     };
-    let micros = now_micros().saturating_sub(message.envelope.recorded_at.0).max(0);
+    let micros = now_micros()
+        .saturating_sub(message.envelope.recorded_at.0)
+        .max(0);
     histogram!(
         metric_names::DELIVERY_LATENCY_SECONDS,
         "platform" => line.lane.platform.clone(), "lane" => line.lane.lane

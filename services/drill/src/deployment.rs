@@ -85,8 +85,12 @@ impl Deployment {
         let simulator = Simulator::start(simulator).await?;
         let addresses = stack.addresses();
         let place = Place {
-            upstream_url: stack.create_database(&format!("{}_upstream", options.name)).await?,
-            state_url: stack.create_database(&format!("{}_state", options.name)).await?,
+            upstream_url: stack
+                .create_database(&format!("{}_upstream", options.name))
+                .await?,
+            state_url: stack
+                .create_database(&format!("{}_state", options.name))
+                .await?,
             brokers: addresses.kafka_brokers.clone(),
             registry_url: addresses.registry_url.clone(),
             simulator_url: simulator.base_url(),
@@ -155,7 +159,13 @@ impl Deployment {
     #[must_use]
     pub fn role(&self, kind: RoleKind, number: usize) -> Role {
         let options = &self.options;
-        Role::new(kind, number, &options.binary, &self.config_file, &options.folder)
+        Role::new(
+            kind,
+            number,
+            &options.binary,
+            &self.config_file,
+            &options.folder,
+        )
     }
 
     /// Ends the simulator; the roles end with their [`Role`]s.

@@ -143,7 +143,9 @@ impl Role {
     pub fn kill(&mut self) -> Result<Option<Uuid>, DrillError> {
         let owner = self.owner();
         if let Some(mut process) = self.process.take() {
-            process.kill().map_err(DrillError::system(format!("kill {}", self.name)))?;
+            process
+                .kill()
+                .map_err(DrillError::system(format!("kill {}", self.name)))?;
         }
         Ok(owner)
     }
@@ -154,7 +156,10 @@ impl Role {
     /// The system's.
     pub fn pause(&mut self) -> Result<(), DrillError> {
         let doing = DrillError::system(format!("pause {}", self.name));
-        self.process.as_mut().map_or(Ok(()), ChildProcess::pause).map_err(doing)
+        self.process
+            .as_mut()
+            .map_or(Ok(()), ChildProcess::pause)
+            .map_err(doing)
     }
 
     /// SIGCONT.
@@ -163,7 +168,10 @@ impl Role {
     /// The system's.
     pub fn resume(&mut self) -> Result<(), DrillError> {
         let doing = DrillError::system(format!("resume {}", self.name));
-        self.process.as_mut().map_or(Ok(()), ChildProcess::resume).map_err(doing)
+        self.process
+            .as_mut()
+            .map_or(Ok(()), ChildProcess::resume)
+            .map_err(doing)
     }
 
     /// SIGTERM, then SIGKILL after `deadline`.
@@ -186,7 +194,9 @@ impl Role {
     /// [`DrillError::Role`] when it ended.
     pub fn check_running(&mut self) -> Result<(), DrillError> {
         let ended = match self.process.as_mut() {
-            Some(process) => process.ended().map_err(DrillError::system("look after a role"))?,
+            Some(process) => process
+                .ended()
+                .map_err(DrillError::system("look after a role"))?,
             None => return Err(self.problem("is not started".into())),
         };
         match ended {

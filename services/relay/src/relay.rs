@@ -29,6 +29,10 @@ use crate::worker::Shared;
 /// Connections to Tidings' own database, for the registry's ids; used at start only.
 const STATE_CONNECTIONS: usize = 1;
 
+/// So many refusals in a row are believed. One is not: of two roles that register the same schema at the same moment,
+/// the registry tells one that it is in conflict, and topics may just be being made.
+const BELIEVED_REFUSALS: u32 = 3;
+
 /// Why a relay cannot run; what passes by itself (an outage) is waited out instead.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
@@ -106,12 +110,20 @@ impl Relay {
     /// Confirms the topics and registers the schemas, as often as it takes.
     async fn prepare(&self) -> Result<BTreeMap<String, u32>, RelayError> {
         let mut backoff = Pace::new(self.tuning.backoff_min, self.tuning.backoff_max);
+        let mut refusals = 0;
         loop {
             let error = match self.try_prepare().await {
                 Ok(schema_ids) => return Ok(schema_ids),
-                Err(error) if is_permanent(&error) => return Err(error),
                 Err(error) => error,
             };
+            refusals = if is_permanent(&error) {
+                refusals + 1
+            } else {
+                0
+            };
+            if refusals >= BELIEVED_REFUSALS {
+                return Err(error);
+            }
             let pause = backoff.after_read(false);
             warn_retry("the relay cannot start yet", &error, pause);
             tokio::time::sleep(pause).await;

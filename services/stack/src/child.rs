@@ -35,7 +35,10 @@ impl ChildProcess {
     pub async fn start(program: &Program) -> io::Result<Self> {
         let folder = program.log.parent().unwrap_or(Path::new("."));
         fs::create_dir_all(folder)?;
-        let log = OpenOptions::new().create(true).append(true).open(&program.log)?;
+        let log = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(&program.log)?;
         let launch = Launch {
             program: program.path.clone(),
             arguments: program.arguments.clone(),
@@ -90,6 +93,8 @@ impl ChildProcess {
     /// # Errors
     /// The system's.
     pub async fn stop(self, deadline: Duration) -> io::Result<()> {
-        self.process.stop(libc::SIGTERM, Instant::now() + deadline).await
+        self.process
+            .stop(libc::SIGTERM, Instant::now() + deadline)
+            .await
     }
 }

@@ -29,10 +29,14 @@ pub(crate) async fn run(options: DemoOptions) -> anyhow::Result<Exit> {
         began: Instant::now(),
     };
     say.line("starting PostgreSQL, Kafka and the schema registry");
-    let stack = StackSource::from_env()?.start(StackOptions::default()).await?;
+    let stack = StackSource::from_env()?
+        .start(StackOptions::default())
+        .await?;
     let folder = match &options.folder {
         Some(folder) => folder.clone(),
-        None => stack.folder().map_or_else(std::env::temp_dir, |folder| folder.join("roles")),
+        None => stack
+            .folder()
+            .map_or_else(std::env::temp_dir, |folder| folder.join("roles")),
     };
     let deployment = DeploymentOptions::new(std::env::current_exe()?, folder);
     let deployment = Deployment::prepare(&stack, deployment).await?;
@@ -144,8 +148,20 @@ async fn judged(
     judge
         .env("TIDINGS_JUDGE_UPSTREAM", &place.upstream_url)
         .env("TIDINGS_JUDGE_STATE", &place.state_url)
-        .args(["--simulator", &place.simulator_url, "--brokers", &place.brokers])
-        .args(["--prefix", &place.prefix, "--group", &place.group, "--run", run])
+        .args([
+            "--simulator",
+            &place.simulator_url,
+            "--brokers",
+            &place.brokers,
+        ])
+        .args([
+            "--prefix",
+            &place.prefix,
+            "--group",
+            &place.group,
+            "--run",
+            run,
+        ])
         .arg("--require-delivery")
         .stdout(Stdio::inherit());
     if let Some(killed) = killed {
@@ -154,6 +170,9 @@ async fn judged(
     if only_json {
         judge.arg("--json");
     }
-    let status = judge.status().await.context("tidings-judge can not be run")?;
+    let status = judge
+        .status()
+        .await
+        .context("tidings-judge can not be run")?;
     Ok(status.success())
 }

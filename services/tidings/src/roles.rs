@@ -36,15 +36,14 @@ pub(crate) async fn dispatcher(options: RoleOptions) -> anyhow::Result<Exit> {
     let (started, running) = oneshot::channel();
     let address_file = options.address_file;
     let announced = tokio::spawn(announce_when_running(address_file, running));
-    let ended = Dispatcher::new(config, metrics).run(shutdown, started).await;
+    let ended = Dispatcher::new(config, metrics)
+        .run(shutdown, started)
+        .await;
     announced.await??;
     Ok(conclude(ended))
 }
 
-fn begin(
-    options: &RoleOptions,
-    role: &'static str,
-) -> anyhow::Result<(Config, MetricsHandle)> {
+fn begin(options: &RoleOptions, role: &'static str) -> anyhow::Result<(Config, MetricsHandle)> {
     let config = Config::load(options.config.config.as_deref())?;
     init_logging(&config.log, role)?;
     Ok((config, Metrics::install()?))
@@ -93,7 +92,10 @@ fn conclude<E: std::error::Error + Send + Sync + 'static>(ended: Result<(), E>) 
             Exit::Done
         }
         Err(failure) => {
-            error!(error = format!("{:#}", anyhow::Error::new(failure)), "ended");
+            error!(
+                error = format!("{:#}", anyhow::Error::new(failure)),
+                "ended"
+            );
             Exit::Failed
         }
     }

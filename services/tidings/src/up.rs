@@ -28,7 +28,9 @@ pub(crate) async fn run(options: UpOptions) -> anyhow::Result<Exit> {
         .await?;
     let roles_folder = match &options.folder {
         Some(folder) => folder.join("roles"),
-        None => stack.folder().map_or_else(std::env::temp_dir, |folder| folder.join("roles")),
+        None => stack
+            .folder()
+            .map_or_else(std::env::temp_dir, |folder| folder.join("roles")),
     };
     let mut deployment = DeploymentOptions::new(std::env::current_exe()?, roles_folder);
     deployment.name = "tidings".into();
@@ -46,10 +48,15 @@ pub(crate) async fn run(options: UpOptions) -> anyhow::Result<Exit> {
 }
 
 async fn start_roles(deployment: &Deployment, options: &UpOptions) -> anyhow::Result<Vec<Role>> {
-    println!("starting {} relay(s) and {} dispatcher(s) …", options.relays, options.dispatchers);
+    println!(
+        "starting {} relay(s) and {} dispatcher(s) …",
+        options.relays, options.dispatchers
+    );
     let mut roles: Vec<Role> = (1..=options.relays)
         .map(|number| deployment.role(RoleKind::Relay, number))
-        .chain((1..=options.dispatchers).map(|number| deployment.role(RoleKind::Dispatcher, number)))
+        .chain(
+            (1..=options.dispatchers).map(|number| deployment.role(RoleKind::Dispatcher, number)),
+        )
         .collect();
     for role in &mut roles {
         role.start().await?;
@@ -73,11 +80,25 @@ fn print_places(deployment: &Deployment, roles: &[Role]) {
         println!("{what:<20}{address}");
     }
     for role in roles {
-        println!("{:<20}http://{}/health", role.name(), role.admin().unwrap_or_default());
+        println!(
+            "{:<20}http://{}/health",
+            role.name(),
+            role.admin().unwrap_or_default()
+        );
     }
-    println!("{:<20}{}", "configuration", deployment.config_file().display());
-    println!("\npublish an event:\n  psql {} -c \"select tidings.publish('notification.requested', 1, '{{\\\"text\\\":\\\"hello\\\"}}', 'greeting', '1', '{{\\\"platform\\\":\\\"telegram\\\",\\\"chat_id\\\":\\\"42\\\"}}')\"", place.upstream_url);
-    println!("see what the platform got:\n  curl {}/sim/log", place.simulator_url);
+    println!(
+        "{:<20}{}",
+        "configuration",
+        deployment.config_file().display()
+    );
+    println!(
+        "\npublish an event:\n  psql {} -c \"select tidings.publish('notification.requested', 1, '{{\\\"text\\\":\\\"hello\\\"}}', 'greeting', '1', '{{\\\"platform\\\":\\\"telegram\\\",\\\"chat_id\\\":\\\"42\\\"}}')\"",
+        place.upstream_url
+    );
+    println!(
+        "see what the platform got:\n  curl {}/sim/log",
+        place.simulator_url
+    );
     println!("\nCtrl-C stops everything.");
 }
 

@@ -121,11 +121,7 @@ struct Shared {
 }
 
 impl Shared {
-    fn tell_claims(
-        &self,
-        asks: Vec<Ask<Claim>>,
-        outcomes: Result<Vec<ClaimOutcome>, StoreError>,
-    ) {
+    fn tell_claims(&self, asks: Vec<Ask<Claim>>, outcomes: Result<Vec<ClaimOutcome>, StoreError>) {
         let outcomes = outcomes.unwrap_or_else(|error| {
             log_failure("claim", asks.len(), &error);
             vec![ClaimOutcome::Failed; asks.len()]

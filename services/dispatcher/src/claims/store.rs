@@ -44,7 +44,10 @@ impl Keys {
         Self {
             days: asks.iter().map(|ask| ask.key.recorded_day).collect(),
             ids: asks.iter().map(|ask| ask.key.message_id).collect(),
-            nonces: asks.iter().map(|ask| ask.key.resend_nonce.to_string()).collect(),
+            nonces: asks
+                .iter()
+                .map(|ask| ask.key.resend_nonce.to_string())
+                .collect(),
         }
     }
 }
@@ -62,7 +65,10 @@ impl Store {
         let topics: Vec<&str> = partitions.iter().map(|(topic, _)| topic.as_str()).collect();
         let numbers: Vec<i32> = partitions.iter().map(|(_, number)| *number).collect();
         let rows = self
-            .query(sql::BUMP_EPOCHS, &[&self.identity.consumer, &topics, &numbers])
+            .query(
+                sql::BUMP_EPOCHS,
+                &[&self.identity.consumer, &topics, &numbers],
+            )
             .await?;
         Ok(rows
             .iter()
@@ -83,8 +89,16 @@ impl Store {
             .query(
                 sql::CLAIM,
                 &[
-                    &self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &topics,
-                    &partitions, &offsets, &epochs, &lease,
+                    &self.identity.consumer,
+                    &owner,
+                    &keys.days,
+                    &keys.ids,
+                    &keys.nonces,
+                    &topics,
+                    &partitions,
+                    &offsets,
+                    &epochs,
+                    &lease,
                 ],
             )
             .await?;
@@ -97,7 +111,10 @@ impl Store {
         let topics: Vec<&str> = asks.iter().map(|ask| &*ask.what.topic).collect();
         let partitions: Vec<i32> = asks.iter().map(|ask| ask.what.partition).collect();
         let epochs: Vec<i64> = asks.iter().map(|ask| ask.what.epoch).collect();
-        let fences: Vec<i64> = asks.iter().map(|ask| ask.what.renew.unwrap_or_default()).collect();
+        let fences: Vec<i64> = asks
+            .iter()
+            .map(|ask| ask.what.renew.unwrap_or_default())
+            .collect();
         let attempts: Vec<i32> = asks.iter().map(|ask| count(ask.what.attempts)).collect();
         let failed: Vec<Option<i64>> = asks
             .iter()
@@ -109,8 +126,18 @@ impl Store {
             .query(
                 sql::RENEW,
                 &[
-                    &self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &topics,
-                    &partitions, &epochs, &fences, &lease, &attempts, &failed,
+                    &self.identity.consumer,
+                    &owner,
+                    &keys.days,
+                    &keys.ids,
+                    &keys.nonces,
+                    &topics,
+                    &partitions,
+                    &epochs,
+                    &fences,
+                    &lease,
+                    &attempts,
+                    &failed,
                 ],
             )
             .await?;
@@ -125,7 +152,14 @@ impl Store {
         let rows = self
             .query(
                 sql::START,
-                &[&self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &fences],
+                &[
+                    &self.identity.consumer,
+                    &owner,
+                    &keys.days,
+                    &keys.ids,
+                    &keys.nonces,
+                    &fences,
+                ],
             )
             .await?;
         let mut answers = vec![Answer::Fenced; asks.len()];
@@ -149,14 +183,26 @@ impl Store {
             .map(|ask| ask.what.platform_message_id.as_deref())
             .collect();
         // Postgres' text has no U+0000, and a reason may quote anything.
-        let reasons: Vec<String> = asks.iter().map(|ask| ask.what.reason.replace('\0', "\u{FFFD}")).collect();
+        let reasons: Vec<String> = asks
+            .iter()
+            .map(|ask| ask.what.reason.replace('\0', "\u{FFFD}"))
+            .collect();
         let owner = self.identity.owner.to_string();
         let rows = self
             .query(
                 sql::SETTLE,
                 &[
-                    &self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &states,
-                    &fences, &attempts, &calls, &posts, &reasons,
+                    &self.identity.consumer,
+                    &owner,
+                    &keys.days,
+                    &keys.ids,
+                    &keys.nonces,
+                    &states,
+                    &fences,
+                    &attempts,
+                    &calls,
+                    &posts,
+                    &reasons,
                 ],
             )
             .await?;
@@ -170,7 +216,14 @@ impl Store {
         let owner = self.identity.owner.to_string();
         self.query(
             sql::RELEASE,
-            &[&self.identity.consumer, &owner, &keys.days, &keys.ids, &keys.nonces, &fences],
+            &[
+                &self.identity.consumer,
+                &owner,
+                &keys.days,
+                &keys.ids,
+                &keys.nonces,
+                &fences,
+            ],
         )
         .await?;
         Ok(())

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as blocking;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
@@ -62,6 +62,7 @@ pub(super) struct Context {
     pub(super) to_engine: mpsc::Sender<FromKafka>,
     pub(super) commands: Mutex<blocking::Receiver<ToKafka>>,
     pub(super) commits: Mutex<BTreeMap<PartitionId, i64>>,
+    pub(super) assigned: Mutex<BTreeSet<PartitionId>>,
     /// What does not fetch, for the stall watch.
     pub(super) paused: Mutex<BTreeSet<PartitionId>>,
     pub(super) drain_deadline: Duration,
@@ -101,7 +102,8 @@ impl Context {
         None
     }
 
-    /// Sends the newest watermark of each partition; what a commit loses, the claims suppress.
+    /// Sends the newest watermark of each partition. One that is refused, as it is in the middle of a rebalance, is
+    /// sent again; one that comes too late for that costs suppressed duplicates.
     pub(super) fn commit(&self, member: &Member, mode: CommitMode) {
         let commits = std::mem::take(&mut *lock(&self.commits));
         if commits.is_empty() {
@@ -113,7 +115,25 @@ impl Context {
             let added = list.add_partition_offset(topic, id.partition, Offset::Offset(offset));
             self.report(added, "build a commit");
         }
-        self.report(member.commit(&list, mode), "commit");
+        if let Err(error) = member.commit(&list, mode) {
+            self.refused(&error, &list);
+        }
+    }
+
+    fn refused(&self, error: &KafkaError, list: &TopicPartitionList) {
+        debug!(error = %error, "a commit was refused; it is sent again");
+        let assigned = lock(&self.assigned);
+        let mut commits = lock(&self.commits);
+        for element in list.elements() {
+            let id = self.lanes.id(element.topic(), element.partition());
+            let Some(id) = id.filter(|id| assigned.contains(id)) else {
+                continue;
+            };
+            if let Offset::Offset(offset) = element.offset() {
+                let newest = commits.entry(id).or_insert(offset);
+                *newest = (*newest).max(offset);
+            }
+        }
     }
 
     fn list(&self, id: PartitionId) -> TopicPartitionList {
@@ -140,7 +160,9 @@ impl Context {
             let left = until.saturating_duration_since(Instant::now());
             let received = lock(&self.commands).recv_timeout(left);
             let Ok(command) = received else {
-                warn!("revoked partitions were not drained in time: what is in flight is recorded by its claims");
+                warn!(
+                    "revoked partitions were not drained in time: what is in flight is recorded by its claims"
+                );
                 break;
             };
             match self.carry_out(member, command) {
@@ -169,11 +191,16 @@ impl ConsumerContext for Context {
             return;
         }
         if member.assignment_lost() {
-            lock(&self.commits).clear();
-            self.tell(FromKafka::Lost(ids));
+            self.tell(FromKafka::Lost(ids.clone()));
         } else {
-            self.tell(FromKafka::Revoked(ids));
+            self.tell(FromKafka::Revoked(ids.clone()));
             self.drain(member);
+        }
+        let mut assigned = lock(&self.assigned);
+        let mut commits = lock(&self.commits);
+        for id in &ids {
+            assigned.remove(id);
+            commits.remove(id);
         }
     }
 
@@ -183,6 +210,7 @@ impl ConsumerContext for Context {
                 let ids = self.lanes.ids(list);
                 if !ids.is_empty() {
                     // Nothing is fetched before the epoch is bumped.
+                    lock(&self.assigned).extend(ids.iter().copied());
                     lock(&self.paused).extend(ids.iter().copied());
                     self.report(member.pause(list), "pause what was assigned");
                     self.tell(FromKafka::Assigned(ids));
@@ -193,14 +221,16 @@ impl ConsumerContext for Context {
         }
     }
 
-    fn commit_callback(&self, result: KafkaResult<()>, _offsets: &TopicPartitionList) {
+    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
         match result {
             Ok(()) | Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) => {}
-            Err(error) => debug!(error = %error, "a commit was refused; claims suppress what comes again"),
+            Err(error) => self.refused(&error, offsets),
         }
     }
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    mutex
+        .lock()
+        .unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -4,10 +4,10 @@ use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use rdkafka::Offset;
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::Offset;
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
@@ -35,6 +35,7 @@ pub(super) fn run(
         to_engine,
         commands: Mutex::new(commands),
         commits: Mutex::new(BTreeMap::new()),
+        assigned: Mutex::new(BTreeSet::new()),
         paused: Mutex::new(BTreeSet::new()),
         drain_deadline: options.drain_deadline,
         closing: AtomicBool::new(false),
@@ -71,7 +72,9 @@ fn serve(
             Some(Ok(record)) => {
                 stall.fetched();
                 if let Some(intake) = options.decoder.take_in(&options.lanes, record.detach()) {
-                    let _ = context.to_engine.blocking_send(FromKafka::Record(Box::new(intake)));
+                    let _ = context
+                        .to_engine
+                        .blocking_send(FromKafka::Record(Box::new(intake)));
                 }
             }
             Some(Err(error)) => tolerate(error)?,
@@ -109,7 +112,6 @@ fn leave(member: &BaseConsumer<Context>, heartbeat: &Heartbeat) {
         drop(member.poll(POLL));
     }
     member.context().commit(member, CommitMode::Sync);
-    lock(&member.context().commits).clear();
     info!("left the group");
 }
 
@@ -140,8 +142,13 @@ impl StallWatch {
         }
         self.checked = Instant::now();
         if behind(member) {
-            warn!("records wait and none was fetched for {:?}: a new member is made", self.deadline);
-            return Err(KafkaError::MessageConsumption(RDKafkaErrorCode::OperationTimedOut));
+            warn!(
+                "records wait and none was fetched for {:?}: a new member is made",
+                self.deadline
+            );
+            return Err(KafkaError::MessageConsumption(
+                RDKafkaErrorCode::OperationTimedOut,
+            ));
         }
         Ok(())
     }
@@ -156,7 +163,8 @@ fn behind(member: &BaseConsumer<Context>) -> bool {
         let Offset::Offset(position) = element.offset() else {
             return false;
         };
-        let end = member.fetch_watermarks(element.topic(), element.partition(), Duration::from_secs(2));
+        let end =
+            member.fetch_watermarks(element.topic(), element.partition(), Duration::from_secs(2));
         let paused = member
             .context()
             .lanes

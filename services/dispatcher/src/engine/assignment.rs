@@ -111,7 +111,10 @@ impl Engine {
         let Some(drain) = due else {
             return;
         };
-        warn!(partitions = drain.left.len(), "not drained in time: abandoned");
+        warn!(
+            partitions = drain.left.len(),
+            "not drained in time: abandoned"
+        );
         for id in drain.left {
             self.tell(Event::Lost(id));
         }

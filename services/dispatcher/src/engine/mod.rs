@@ -78,10 +78,14 @@ pub(super) enum Input {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// A schema id means something else than before: nothing may be decoded any more (design §5).
-    #[error("the registry changed what a schema id means; restore its storage, or clear tidings_delivery.schema_ids after checking")]
+    #[error(
+        "the registry changed what a schema id means; restore its storage, or clear tidings_delivery.schema_ids after checking"
+    )]
     SchemaIdChanged(#[source] Box<dyn std::error::Error + Send + Sync>),
     /// The group member's thread does not come round.
-    #[error("the kafka member has been stuck for {0:?}; the process ends so that its supervisor starts it afresh")]
+    #[error(
+        "the kafka member has been stuck for {0:?}; the process ends so that its supervisor starts it afresh"
+    )]
     MemberStuck(Duration),
     /// The group member could not be started.
     #[error("the kafka member could not be started")]
@@ -329,7 +333,10 @@ impl Engine {
         if self.stopping {
             return true;
         }
-        error!(error = error.as_ref().map(tracing::field::display), "the kafka member ended; it joins the group again");
+        error!(
+            error = error.as_ref().map(tracing::field::display),
+            "the kafka member ended; it joins the group again"
+        );
         if let Some(member) = self.member.take() {
             let deadline = self.parts.drain_deadline;
             tokio::spawn(async move { member.join(deadline).await });
@@ -418,8 +425,14 @@ impl Engine {
     }
 
     fn keep_house(&mut self) -> Result<(), EngineError> {
-        self.parts.stats.load(self.parts.machine.load(), self.assignment.is_settled());
-        let silent = self.member.as_ref().map(Member::silent_for).unwrap_or_default();
+        self.parts
+            .stats
+            .load(self.parts.machine.load(), self.assignment.is_settled());
+        let silent = self
+            .member
+            .as_ref()
+            .map(Member::silent_for)
+            .unwrap_or_default();
         // A thread that waits for a drain does not come round either, so both deadlines pass first.
         let longest = self.parts.progress_deadline + self.parts.drain_deadline * 2;
         if silent > longest {

@@ -167,7 +167,9 @@ impl Engine {
             let key = payload.record.key().unwrap_or_default().to_vec();
             self.forget_unresolved(slot, &(payload.partition, key));
         }
-        self.parts.stats.finished(&self.line(&payload, outcome, attempts));
+        self.parts
+            .stats
+            .finished(&self.line(&payload, outcome, attempts));
     }
 
     fn line<'a>(&'a self, payload: &'a Payload, outcome: Outcome, attempts: u32) -> Line<'a> {

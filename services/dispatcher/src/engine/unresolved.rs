@@ -138,7 +138,9 @@ impl Engine {
             return Decoded::Poison(Arc::from(""));
         };
         let platform = &self.parts.lanes.get(payload.partition).platform;
-        self.parts.decoder.decode(platform, payload.record.payload())
+        self.parts
+            .decoder
+            .decode(platform, payload.record.payload())
     }
 
     /// A record that leaves while it waits leaves its queue too.

@@ -9,13 +9,7 @@ mod posts;
 #[cfg(test)]
 mod scene;
 #[cfg(test)]
-mod tests {
-    mod duplicates;
-    mod fate;
-    mod order;
-    mod posts;
-    mod verdict;
-}
+mod tests;
 
 use crate::evidence::{Evidence, Scope};
 use crate::report::{Counts, Findings, Report};

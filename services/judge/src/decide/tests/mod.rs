@@ -1,0 +1,7 @@
+//! Every count, kept and broken.
+
+mod duplicates;
+mod fate;
+mod order;
+mod posts;
+mod verdict;
