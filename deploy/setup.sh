@@ -2,7 +2,7 @@
 # Prepares this machine for `make demo` and `make test`: prints what is missing and installs it.
 #
 #   NO_INSTALL=1   only prints the system packages to install; fails if any is missing
-#   XDG_CACHE_HOME where the jars of the local stack are kept (default ~/.cache), in the folder `tidings`
+#   XDG_CACHE_HOME where the local stack's programs are kept (default ~/.cache), in the folder `tidings`
 #
 # Packages are installed by apt, as root or through a sudo that needs no password; on another system they are
 # only printed. It never waits for an answer, and does nothing when nothing is missing.
@@ -12,9 +12,11 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 source deploy/stack/versions.env
 
 readonly JAVA_AT_LEAST=17 # Kafka 4 brokers and Apicurio Registry 2.6 both run on it
+readonly GO_AT_LEAST=1.21 # from here on Go fetches the newer one that Jaeger asks for by itself
 readonly CACHE="${XDG_CACHE_HOME:-${HOME:?HOME or XDG_CACHE_HOME must be set}/.cache}/tidings"
 readonly KAFKA_FOLDER="$CACHE/kafka-$KAFKA_VERSION"
 readonly REGISTRY_FOLDER="$CACHE/apicurio-registry-$REGISTRY_VERSION"
+readonly JAEGER_FOLDER="$CACHE/jaeger-$JAEGER_VERSION"
 
 main() {
     require_rust
@@ -25,6 +27,7 @@ main() {
     fi
     [[ -d $KAFKA_FOLDER ]] || fetch "Apache Kafka $KAFKA_VERSION (54 MB)" "$KAFKA_FOLDER" fetch_kafka
     [[ -d $REGISTRY_FOLDER ]] || fetch "Apicurio Registry $REGISTRY_VERSION (142 MB)" "$REGISTRY_FOLDER" fetch_registry
+    [[ -d $JAEGER_FOLDER ]] || provide_jaeger
     say "ready"
 }
 
@@ -154,7 +157,7 @@ fetch() {
     mkdir "$UNFINISHED/files"
     if ! ("$function" "$UNFINISHED/files") </dev/null >"$UNFINISHED/log" 2>&1; then
         tail -n 30 "$UNFINISHED/log" >&2
-        fail "fetching $what failed (the end of Maven's output is above); run this again"
+        fail "fetching $what failed (the end of its output is above); run this again"
     fi
     # Another run may have been quicker: its folder is as good.
     mv -T "$UNFINISHED/files" "$folder" 2>/dev/null || [[ -d $folder ]]
@@ -177,6 +180,47 @@ fetch_registry() {
 maven() {
     mvn --batch-mode --no-transfer-progress --strict-checksums -Dstyle.color=never \
         -f deploy/stack/pom.xml -Dkafka.version="$KAFKA_VERSION" "$@"
+}
+
+# --- Jaeger: only traces need it, so that everything else goes on without it ---------------------------------------
+
+provide_jaeger() {
+    have_go || install_go || return 0
+    (fetch "Jaeger $JAEGER_VERSION, compiled once by Go (3 to 8 minutes, 3 GB meanwhile, 85 MB in the end)" \
+        "$JAEGER_FOLDER" build_jaeger) || without_jaeger "see above"
+}
+
+without_jaeger() { say "no Jaeger, so no traces to look at, and their tests fail; all else works. Remedy: $*"; }
+
+have_go() {
+    local found
+    command -v go >/dev/null || return
+    found=$(go env GOVERSION) && version_reaches "${found#go}" "$GO_AT_LEAST"
+}
+
+install_go() {
+    local candidate remedy="install Go $GO_AT_LEAST or newer, then run this again"
+    candidate=$(apt-cache policy golang-go 2>/dev/null | sed -n 's/^ *Candidate: \([0-9]*:\)\?\([0-9.]*\).*/\2/p')
+    if [[ -z $candidate ]] || ! version_reaches "$candidate" "$GO_AT_LEAST"; then
+        without_jaeger "$remedy (this system's package is ${candidate:-not there})"
+        return 1
+    fi
+    if [[ -n ${NO_INSTALL:-} ]] || { ((EUID != 0)) && ! sudo -n true 2>/dev/null; }; then
+        without_jaeger "apt-get install golang-go, then run this again"
+        return 1
+    fi
+    say "installing golang-go"
+    apt install golang-go
+}
+
+# Modules and compiled packages stay in the unfinished folder and go with it: nothing else needs them.
+build_jaeger() {
+    local work=$UNFINISHED/go package=github.com/jaegertracing/jaeger/cmd/jaeger
+    mkdir "$work" && cd "$work" &&
+        export GOPATH="$work/path" GOCACHE="$work/cache" GOFLAGS="${GOFLAGS:-} -modcacherw" &&
+        go mod init local &&
+        go get -tool "$package@v$JAEGER_VERSION" &&
+        go build -ldflags "-s -w" -o "$1/jaeger" "$package"
 }
 
 main

@@ -1,1 +1,1 @@
-//! tidings-tests
+//! Nothing but a home for `tests/`: whole deployments of real parts, judged.

@@ -1,9 +1,10 @@
 //! The relay (design §6): reads the outbox, encodes, produces to Kafka, deletes exactly what is acknowledged.
 //!
-//! Reading order: [`Relay`] (starts, shares the shards with other relays, stops), `shard` (owns one shard, again and
-//! again after failures), `worker` (the loop over one session and one producer), `session` (the statements),
-//! `encoder` (row → record), `publisher` (record → acknowledgement), `feeder` (rejected rows → dead-letter topic).
-//! Where the next read starts is decided by `tidings-outbox`.
+//! Reading order: [`Relay`] (starts, is counted among the relays, stops), `shards` (takes and lets go of its share),
+//! `shard` (owns one shard, again and again after failures), `worker` (the loop over one session and one producer),
+//! `intake` (what was read) and `outlet` (what was sent), `session` and `read` (the statements), `encoder` (row → record),
+//! `publisher` (record → acknowledgement), `feeder` (rejected rows → dead-letter topic). Where the next read starts is
+//! decided by `tidings-outbox`.
 //!
 //! For upstream services in Rust there is [`publish()`]: the outbox row on their own transaction.
 
@@ -11,13 +12,17 @@
 
 mod relay;
 
+mod intake;
 mod membership;
+mod outlet;
 mod shard;
+mod shards;
 mod worker;
 
 mod encoder;
 mod headers;
 mod publisher;
+mod read;
 mod row;
 mod session;
 mod setup;

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::Mutex;
 use std::sync::PoisonError;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rdkafka::ClientContext;
@@ -106,6 +106,7 @@ impl Publisher {
         let (ended, end) = oneshot::channel();
         let counted = Arc::clone(abandoned);
         abandoned.fetch_add(1, Ordering::Relaxed);
+        self.deliveries.closing.store(true, Ordering::Relaxed);
         let dropping = move || {
             self.producer
                 .purge(PurgeConfig::default().queue().inflight());
@@ -126,6 +127,8 @@ impl Publisher {
 pub(crate) struct Deliveries {
     acknowledged: Arc<Mutex<Acknowledged>>,
     notify: Arc<Notify>,
+    /// The producer is being dropped: what it reports of what it held is no news.
+    closing: Arc<AtomicBool>,
 }
 
 impl Deliveries {
@@ -145,6 +148,9 @@ impl Deliveries {
 impl ClientContext for Deliveries {
     fn log(&self, level: RDKafkaLogLevel, fac: &str, message: &str) {
         match level {
+            _ if self.closing.load(Ordering::Relaxed) => {
+                tracing::trace!(facility = fac, "kafka: {message}")
+            }
             RDKafkaLogLevel::Emerg
             | RDKafkaLogLevel::Alert
             | RDKafkaLogLevel::Critical
@@ -162,6 +168,10 @@ impl ClientContext for Deliveries {
 
     fn error(&self, error: KafkaError, reason: &str) {
         let fatal = matches!(error.rdkafka_error_code(), Some(RDKafkaErrorCode::Fatal));
+        if self.closing.load(Ordering::Relaxed) {
+            tracing::trace!(%error, fatal, "kafka client: {reason}");
+            return;
+        }
         tracing::warn!(%error, fatal, "kafka client: {reason}");
         if fatal {
             self.fail(error);

@@ -11,19 +11,15 @@ use tidings_edge::postgres::{self, PostgresError};
 use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
 use tidings_edge::telemetry::metric_names;
 use tidings_envelope::{Catalogue, CatalogueError};
-use tidings_outbox::share::{fair_share, surplus};
 use tidings_outbox::{Pace, SafetyPass};
-use tokio::sync::watch;
-use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::encoder::Encoder;
-use crate::feeder::Feeder;
 use crate::health::RelayHealth;
-use crate::membership::{Membership, Surroundings};
+use crate::membership::Membership;
 use crate::options::{RelayOptions, Tuning, warn_retry};
 use crate::session::SessionError;
-use crate::shard::ShardTask;
+use crate::shards::Shards;
 use crate::worker::Shared;
 
 /// Connections to Tidings' own database, for the registry's ids; used at start only.
@@ -97,7 +93,11 @@ impl Relay {
             () = &mut shutdown => return Ok(()),
         };
         self.health.set_prepared();
-        let mut shards = Shards::new(&self, schema_ids);
+        let mut shards = Shards::new(
+            Arc::clone(&self.config),
+            self.shared(schema_ids),
+            Arc::clone(&self.abandoned),
+        );
         let ended = tokio::select! {
             ended = self.keep_share(&mut shards) => ended,
             () = shutdown => Ok(()),
@@ -105,6 +105,15 @@ impl Relay {
         self.health.set_stopping();
         shards.stop_all().await;
         ended
+    }
+
+    fn shared(&self, schema_ids: BTreeMap<String, u32>) -> Shared {
+        Shared {
+            relay: self.config.relay.clone(),
+            tuning: self.tuning.clone(),
+            encoder: Encoder::new(&self.config, Arc::clone(&self.catalogue), schema_ids),
+            health: Arc::clone(&self.health),
+        }
     }
 
     /// Confirms the topics and registers the schemas, as often as it takes.
@@ -215,118 +224,5 @@ fn is_permanent(error: &RelayError) -> bool {
         ) => true,
         RelayError::Postgres(_) => false,
         RelayError::Catalogue(_) | RelayError::Abandoned(_) => true,
-    }
-}
-
-/// The shards that this relay works on, and the feeder of rejected rows.
-struct Shards {
-    config: Arc<Config>,
-    shared: Arc<Shared>,
-    abandoned: Arc<AtomicUsize>,
-    tasks: BTreeMap<u32, Running>,
-    division: u32,
-    feeding: watch::Sender<bool>,
-    feeder: JoinHandle<()>,
-}
-
-/// A shard's task.
-struct Running {
-    stop: watch::Sender<bool>,
-    task: JoinHandle<()>,
-}
-
-impl Shards {
-    fn new(relay: &Relay, schema_ids: BTreeMap<String, u32>) -> Self {
-        let shared = Shared {
-            relay: relay.config.relay.clone(),
-            tuning: relay.tuning.clone(),
-            encoder: Encoder::new(&relay.config, Arc::clone(&relay.catalogue), schema_ids),
-            health: Arc::clone(&relay.health),
-        };
-        let (feeding, active) = watch::channel(false);
-        let feeder = Feeder::new(
-            Arc::clone(&relay.config),
-            relay.tuning.clone(),
-            Arc::clone(&relay.abandoned),
-        );
-        Self {
-            config: Arc::clone(&relay.config),
-            shared: Arc::new(shared),
-            abandoned: Arc::clone(&relay.abandoned),
-            tasks: BTreeMap::new(),
-            division: 0,
-            feeding,
-            feeder: tokio::spawn(feeder.run(active)),
-        }
-    }
-
-    /// Lets go of what is beyond the fair share, takes what is free within it.
-    async fn balance(&mut self, around: &Surroundings) {
-        self.tasks.retain(|_, running| !running.task.is_finished());
-        if self.division != around.shards {
-            // Under another division the same row may be of another shard: nothing is kept.
-            self.stop(&self.tasks.keys().copied().collect::<Vec<_>>())
-                .await;
-            self.division = around.shards;
-        }
-        let owned: Vec<u32> = self.tasks.keys().copied().collect();
-        self.stop(&surplus(&owned, around.shards, around.members))
-            .await;
-        let share =
-            usize::try_from(fair_share(around.shards, around.members)).unwrap_or(usize::MAX);
-        let free = (0..around.shards)
-            .filter(|shard| !around.taken.contains(shard) && !self.tasks.contains_key(shard));
-        for shard in free
-            .take(share.saturating_sub(self.tasks.len()))
-            .collect::<Vec<_>>()
-        {
-            self.start(shard);
-        }
-        metrics::gauge!(metric_names::RELAY_SHARDS)
-            .set(self.shared.health.owned_shards().len() as f64);
-        let feeds = self.shared.health.owned_shards().contains(&0);
-        self.feeding
-            .send_if_modified(|feeding| std::mem::replace(feeding, feeds) != feeds);
-    }
-
-    fn start(&mut self, shard: u32) {
-        let (stop, stopped) = watch::channel(false);
-        let task = ShardTask {
-            shard,
-            shards: self.division,
-            config: Arc::clone(&self.config),
-            shared: Arc::clone(&self.shared),
-            abandoned: Arc::clone(&self.abandoned),
-        };
-        self.tasks.insert(
-            shard,
-            Running {
-                stop,
-                task: tokio::spawn(task.run(stopped)),
-            },
-        );
-    }
-
-    /// Stops shards, all at once, and waits for them: at most the deadlines of draining and closing.
-    async fn stop(&mut self, shards: &[u32]) {
-        let stopping: Vec<Running> = shards
-            .iter()
-            .filter_map(|shard| self.tasks.remove(shard))
-            .collect();
-        for running in &stopping {
-            running.stop.send_replace(true);
-        }
-        for running in stopping {
-            if let Err(error) = running.task.await {
-                tracing::error!(%error, "a shard's task died");
-            }
-        }
-    }
-
-    async fn stop_all(mut self) {
-        self.stop(&self.tasks.keys().copied().collect::<Vec<_>>())
-            .await;
-        // A row that was being fed is fed again.
-        self.feeder.abort();
     }
 }

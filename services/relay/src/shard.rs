@@ -80,13 +80,11 @@ impl ShardTask {
 
     async fn attempt(&self, stop: &mut watch::Receiver<bool>) -> Result<End, ShardError> {
         let publisher = Publisher::new(&self.config.kafka).map_err(ShardError::Kafka)?;
-        let publisher = match self.reach_broker(publisher).await? {
-            Ok(publisher) => publisher,
-            Err((publisher, error)) => {
-                self.close(publisher).await;
-                return Err(ShardError::Kafka(error));
-            }
-        };
+        let (publisher, reached) = self.reach_broker(publisher).await?;
+        if let Err(error) = reached {
+            self.close(publisher).await;
+            return Err(ShardError::Kafka(error));
+        }
         let ended = self.own(&publisher, stop).await;
         self.close(publisher).await;
         ended
@@ -96,14 +94,14 @@ impl ShardTask {
     async fn reach_broker(
         &self,
         publisher: Publisher,
-    ) -> Result<Result<Publisher, (Publisher, KafkaError)>, ShardError> {
+    ) -> Result<(Publisher, Result<(), KafkaError>), ShardError> {
         let Some(topic) = self.shared.encoder.any_topic().map(str::to_owned) else {
-            return Ok(Ok(publisher));
+            return Ok((publisher, Ok(())));
         };
         let deadline = self.config.kafka.admin_timeout;
-        let probe = move || match publisher.probe(&topic, deadline) {
-            Ok(()) => Ok(publisher),
-            Err(error) => Err((publisher, error)),
+        let probe = move || {
+            let reached = publisher.probe(&topic, deadline);
+            (publisher, reached)
         };
         tokio::task::spawn_blocking(probe)
             .await

@@ -3,32 +3,28 @@
 //! At any time at most one read and one write are on their way to Postgres, pipelined on the session, while rows of
 //! the last read are encoded and produced and acknowledgements of earlier ones arrive.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use rdkafka::error::KafkaError;
 use tidings_edge::config::RelayConfig;
-use tidings_edge::telemetry::metric_names;
-use tidings_envelope::{Micros, Rejection};
-use tidings_outbox::{Cursor, InFlight, Pace, ReadResult, RowsRead, SafetyPass};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use crate::encoder::Encoder;
 use crate::health::RelayHealth;
+use crate::intake::Intake;
 use crate::options::Tuning;
-use crate::publisher::{Publisher, Sent};
-use crate::row::OutboxRow;
-use crate::session::{Read, ReadBounds, Refused, Session, SessionError};
+use crate::outlet::Outlet;
+use crate::publisher::Publisher;
+use crate::read::Read;
+use crate::session::{Refused, Session, SessionError};
 
-/// The most rows that are encoded before the task looks at everything else again: about a millisecond of work.
-const ROWS_AT_ONCE: usize = 256;
-/// A read never asks for fewer rows, however large the last ones were.
-const LEAST_READ_ROWS: usize = 16;
+/// Longer than any statement may take.
+const FAR: Duration = Duration::from_secs(3_600);
 
 /// Why a worker cannot go on. The rows it had in flight are read again by the next.
 #[derive(Debug, thiserror::Error)]
@@ -77,62 +73,28 @@ pub(crate) struct Worker<'a> {
     shared: &'a Shared,
     session: Arc<Session>,
     publisher: &'a Publisher,
+    intake: Intake,
+    outlet: Outlet<'a>,
     statements: FuturesUnordered<Statement>,
-    reading: bool,
-    writing: bool,
-
-    cursor: Cursor,
-    in_flight: InFlight,
-    pace: Pace,
-    safety: SafetyPass,
-    started_at: Instant,
-    next_read_at: Instant,
-    row_bytes: usize,
-
-    /// Read, not yet produced.
-    pending: VecDeque<OutboxRow>,
-    value: Vec<u8>,
-    blocked: bool,
-    unacknowledged: usize,
-    progress_at: Instant,
-    sampled: VecDeque<(i64, Micros)>,
-
-    /// Acknowledged, not yet deleted.
-    acknowledged: Vec<i64>,
-    refused: Vec<Refused>,
-    next_write_at: Instant,
     statement_at: Instant,
+    writing: bool,
+    next_write_at: Instant,
     stopping: bool,
 }
 
 impl<'a> Worker<'a> {
     pub(crate) fn new(shared: &'a Shared, session: Session, publisher: &'a Publisher) -> Self {
         let now = Instant::now();
-        let relay = &shared.relay;
         Self {
             shared,
             session: Arc::new(session),
             publisher,
+            intake: Intake::new(shared),
+            outlet: Outlet::new(shared, publisher),
             statements: FuturesUnordered::new(),
-            reading: false,
-            writing: false,
-            cursor: Cursor::with_max_tracked(shared.tuning.max_tracked_transactions),
-            in_flight: InFlight::new(),
-            pace: Pace::new(relay.poll_min, relay.poll_max),
-            safety: SafetyPass::new(relay.safety_pass_min, Duration::ZERO),
-            started_at: now,
-            next_read_at: now,
-            row_bytes: 1,
-            pending: VecDeque::new(),
-            value: Vec::new(),
-            blocked: false,
-            unacknowledged: 0,
-            progress_at: now,
-            sampled: VecDeque::new(),
-            acknowledged: Vec::new(),
-            refused: Vec::new(),
-            next_write_at: now,
             statement_at: now,
+            writing: false,
+            next_write_at: now,
             stopping: false,
         }
     }
@@ -143,13 +105,12 @@ impl<'a> Worker<'a> {
         stop: &mut watch::Receiver<bool>,
     ) -> Result<(), WorkerError> {
         loop {
-            self.take_acknowledgements()?;
-            self.produce()?;
+            self.outlet.take_acknowledgements()?;
+            let busy = self.outlet.produce(&mut self.intake)?;
             self.start_statements();
             if self.stopping && self.is_drained() {
                 return Ok(());
             }
-            let busy = !self.pending.is_empty() && !self.blocked;
             let wake_at = self.wake_at();
             tokio::select! {
                 biased;
@@ -162,91 +123,12 @@ impl<'a> Worker<'a> {
         }
     }
 
-    fn take_acknowledgements(&mut self) -> Result<(), WorkerError> {
-        let taken = self.publisher.take()?;
-        if taken.ids.is_empty() {
-            return Ok(());
-        }
-        self.blocked = false;
-        self.progress_at = Instant::now();
-        self.unacknowledged = self.unacknowledged.saturating_sub(taken.ids.len());
-        self.shared.health.add_published(taken.ids.len() as u64);
-        for (topic, count) in taken.by_topic {
-            metrics::counter!(metric_names::RELAY_PUBLISHED_TOTAL, "topic" => topic)
-                .increment(count);
-        }
-        self.observe_latency(&taken.ids);
-        self.acknowledged.extend(taken.ids);
-        Ok(())
-    }
-
-    /// The latency of each read's first row stands for the read.
-    fn observe_latency(&mut self, acknowledged: &[i64]) {
-        if self.sampled.is_empty() {
-            return;
-        }
-        let since_epoch = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .unwrap_or_default();
-        self.sampled.retain(|(id, recorded_at)| {
-            let arrived = acknowledged.contains(id);
-            if arrived {
-                let recorded =
-                    Duration::from_micros(u64::try_from(recorded_at.0).unwrap_or_default());
-                let latency = since_epoch.saturating_sub(recorded);
-                metrics::histogram!(metric_names::RELAY_LATENCY_SECONDS).record(latency);
-            }
-            !arrived
-        });
-    }
-
-    /// Encodes and produces pending rows, in the order of the read.
-    fn produce(&mut self) -> Result<(), WorkerError> {
-        if self.blocked {
-            return Ok(());
-        }
-        for _ in 0..ROWS_AT_ONCE {
-            let Some(row) = self.pending.front() else {
-                break;
-            };
-            match self.shared.encoder.encode(row, &mut self.value) {
-                Ok(record) => match self.publisher.send(row.id, record)? {
-                    Sent::Queued => self.queued(),
-                    Sent::Full => {
-                        self.blocked = true;
-                        break;
-                    }
-                },
-                Err(rejection) => self.refuse(row.id, &rejection),
-            }
-            self.pending.pop_front();
-        }
-        Ok(())
-    }
-
-    fn queued(&mut self) {
-        if self.unacknowledged == 0 {
-            self.progress_at = Instant::now();
-        }
-        self.unacknowledged += 1;
-    }
-
-    fn refuse(&mut self, id: i64, rejection: &Rejection) {
-        let code = rejection.code.as_str();
-        self.refused.push(Refused {
-            id,
-            code,
-            field: rejection.field.clone(),
-            reason: rejection.to_string(),
-        });
-    }
-
     fn start_statements(&mut self) {
         let now = Instant::now();
         if !self.writing {
             self.start_write(now);
         }
-        if !self.reading && self.has_room() && now >= self.next_read_at {
+        if self.read_at().is_some_and(|read_at| now >= read_at) {
             self.start_read(now);
         }
         // Postgres ends a session that is silent for too long, which is meant for relays that are frozen.
@@ -258,8 +140,8 @@ impl<'a> Worker<'a> {
     }
 
     fn start_write(&mut self, now: Instant) {
-        if !self.refused.is_empty() {
-            let refused = std::mem::take(&mut self.refused);
+        if !self.outlet.refused.is_empty() {
+            let refused = std::mem::take(&mut self.outlet.refused);
             self.writing = true;
             self.start_statement(now, |session| async move {
                 session
@@ -268,7 +150,7 @@ impl<'a> Worker<'a> {
                     .map(|()| Done::Rejected(refused))
             });
         } else if self.delete_is_due(now) {
-            let ids = std::mem::take(&mut self.acknowledged);
+            let ids = std::mem::take(&mut self.outlet.acknowledged);
             self.writing = true;
             self.next_write_at = now + self.shared.tuning.delete_interval;
             self.start_statement(now, |session| async move {
@@ -278,20 +160,20 @@ impl<'a> Worker<'a> {
     }
 
     fn delete_is_due(&self, now: Instant) -> bool {
-        let many = self.acknowledged.len() >= self.shared.relay.batch_rows;
-        !self.acknowledged.is_empty() && (many || self.stopping || now >= self.next_write_at)
+        let acknowledged = self.outlet.acknowledged.len();
+        acknowledged >= self.shared.relay.batch_rows
+            || (acknowledged > 0 && (self.stopping || now >= self.next_write_at))
     }
 
     fn start_read(&mut self, now: Instant) {
-        let safety = self.safety.due(now - self.started_at);
-        let plan = self.cursor.plan(&self.in_flight, safety);
-        let bounds = self.read_bounds();
-        self.reading = true;
+        let planned = self
+            .intake
+            .begin(&self.shared.relay, self.shared.encoder.payload_bytes());
         self.start_statement(now, move |session| async move {
-            let read = session.read(&plan, bounds).await?;
+            let read = session.read(&planned.plan, planned.bounds).await?;
             Ok(Done::Read {
                 read,
-                safety,
+                safety: planned.safety,
                 took: now.elapsed(),
             })
         });
@@ -306,128 +188,48 @@ impl<'a> Worker<'a> {
             .push(Box::pin(statement(Arc::clone(&self.session))));
     }
 
-    /// Rows are read ahead of the producer by one read, and in all up to the bound.
-    fn has_room(&self) -> bool {
-        let most = self.shared.relay.max_in_flight_rows;
-        let least = self.shared.relay.batch_rows.min(most.div_ceil(4));
-        !self.stopping
-            && self.pending.len() < self.shared.relay.batch_rows
-            && self.in_flight.len().saturating_add(least) <= most
-    }
-
-    fn read_bounds(&self) -> ReadBounds {
-        let relay = &self.shared.relay;
-        let room = relay
-            .max_in_flight_rows
-            .saturating_sub(self.in_flight.len());
-        let fitting = (relay.batch_bytes / self.row_bytes).max(LEAST_READ_ROWS);
-        ReadBounds {
-            rows: relay.batch_rows.min(room).min(fitting).max(1),
-            bytes: relay.batch_bytes,
-            payload_bytes: self.shared.encoder.payload_bytes(),
-        }
-    }
-
     fn finish(&mut self, done: Done) {
         match done {
             Done::Read { read, safety, took } => {
-                self.reading = false;
                 if safety {
-                    self.safety.passed(self.started_at.elapsed(), took);
+                    self.intake.passed(took);
                 }
-                self.absorb(read);
+                let first = self.intake.absorb(read);
+                self.outlet.sample(first);
+                if self.stopping {
+                    self.intake.clear();
+                }
             }
             Done::Deleted(ids) => {
                 self.writing = false;
-                self.leave(ids.iter().copied());
+                self.intake.leave(ids);
             }
             Done::Rejected(refused) => {
                 self.writing = false;
-                self.leave(refused.iter().map(|row| row.id));
-                self.report(&refused);
+                self.intake.leave(refused.iter().map(|row| row.id));
+                self.outlet.report(&refused);
             }
             Done::Alive => {}
-        }
-    }
-
-    fn absorb(&mut self, read: Read) {
-        let rows = read.rows.last().map(|last| RowsRead {
-            last_id: last.id,
-            mark: read.mark,
-            truncated: read.truncated,
-        });
-        self.cursor.absorb(ReadResult {
-            snapshot: &read.snapshot,
-            rows,
-        });
-        if read.rewound {
-            metrics::counter!(metric_names::RELAY_REWINDS_TOTAL).increment(1);
-        }
-        let pause = self.pace.after_read(rows.is_some());
-        // A read that was cut leaves more to read at once.
-        let pause = if rows.is_some_and(|rows| rows.truncated) {
-            Duration::ZERO
-        } else {
-            pause
-        };
-        self.next_read_at = Instant::now() + pause;
-        self.measure(&read.rows);
-        for row in read.rows {
-            self.in_flight.insert(row.id);
-            self.pending.push_back(row);
-        }
-    }
-
-    fn measure(&mut self, rows: &[OutboxRow]) {
-        if let Some(first) = rows.first() {
-            let bytes: usize = rows
-                .iter()
-                .filter_map(|row| row.data.as_ref())
-                .map(String::len)
-                .sum();
-            self.row_bytes = (bytes / rows.len()).max(1);
-            self.sampled
-                .push_back((first.id, first.envelope.recorded_at));
-        }
-    }
-
-    fn leave(&mut self, ids: impl Iterator<Item = i64>) {
-        for id in ids {
-            self.in_flight.remove(id);
-        }
-    }
-
-    fn report(&mut self, refused: &[Refused]) {
-        self.shared.health.add_rejected(refused.len() as u64);
-        for row in refused {
-            self.sampled.retain(|(id, _)| *id != row.id);
-            metrics::counter!(metric_names::RELAY_REJECTED_TOTAL, "reason" => row.code)
-                .increment(1);
-            tracing::warn!(outbox_id = row.id, code = row.code, field = %row.field, reason = %row.reason, "a row was rejected");
         }
     }
 
     /// What is produced is waited for; what is only read stays in the table.
     fn stop(&mut self) {
         self.stopping = true;
-        self.pending.clear();
+        self.intake.clear();
     }
 
     fn is_drained(&self) -> bool {
-        self.unacknowledged == 0
-            && self.acknowledged.is_empty()
-            && self.refused.is_empty()
-            && self.pending.is_empty()
-            && self.statements.is_empty()
+        self.intake.is_empty() && self.outlet.is_drained() && self.statements.is_empty()
     }
 
     fn check_progress(&self) -> Result<(), WorkerError> {
-        let waited = self.progress_at.elapsed();
-        if self.unacknowledged > 0 && waited >= self.shared.relay.produce_deadline {
-            let waited_seconds = waited.as_secs();
+        let waited = self.outlet.waited();
+        if waited >= self.shared.relay.produce_deadline {
+            let (waited_seconds, records) = (waited.as_secs(), self.outlet.unacknowledged());
             return Err(WorkerError::NoAcknowledgement {
                 waited_seconds,
-                records: self.unacknowledged,
+                records,
             });
         }
         Ok(())
@@ -435,21 +237,24 @@ impl<'a> Worker<'a> {
 
     /// When there is something to do by the clock alone.
     fn wake_at(&self) -> Instant {
-        let mut wake_at = self.keep_alive_at();
-        if !self.statements.is_empty() {
-            // A statement that runs keeps the session alive, and its own deadline watches over it.
-            wake_at = Instant::now() + self.shared.tuning.statement_deadline;
-        }
-        if self.unacknowledged > 0 {
-            wake_at = wake_at.min(self.progress_at + self.shared.relay.produce_deadline);
-        }
-        if !self.reading && self.has_room() {
-            wake_at = wake_at.min(self.next_read_at);
-        }
-        if !self.writing && !self.acknowledged.is_empty() {
-            wake_at = wake_at.min(self.next_write_at);
-        }
-        wake_at
+        // A statement that runs keeps the session alive, and its own deadline watches over it.
+        let running = !self.statements.is_empty();
+        let silent_until = if running {
+            self.statement_at + FAR
+        } else {
+            self.keep_alive_at()
+        };
+        let write_at =
+            (!self.writing && !self.outlet.acknowledged.is_empty()).then_some(self.next_write_at);
+        let overdue_at = self.outlet.overdue_at(self.shared.relay.produce_deadline);
+        let timers = [self.read_at(), write_at, overdue_at].into_iter().flatten();
+        timers.fold(silent_until, Instant::min)
+    }
+
+    fn read_at(&self) -> Option<Instant> {
+        self.intake
+            .due_at(&self.shared.relay)
+            .filter(|_| !self.stopping)
     }
 
     fn keep_alive_at(&self) -> Instant {

@@ -11,6 +11,10 @@ pub struct Addresses {
     pub kafka_brokers: String,
     /// The registry's Confluent-compatible API, without a slash at the end.
     pub registry_url: String,
+    /// Jaeger's query API and pages, without a slash at the end, if the stack has it.
+    pub jaeger_query_url: Option<String>,
+    /// Where Jaeger takes spans by OTLP over HTTP: the value of `OTEL_EXPORTER_OTLP_ENDPOINT`.
+    pub otlp_url: Option<String>,
 }
 
 impl fmt::Debug for Addresses {
@@ -20,6 +24,8 @@ impl fmt::Debug for Addresses {
             .field("postgres_url", &hide_secrets(&self.postgres_url))
             .field("kafka_brokers", &self.kafka_brokers)
             .field("registry_url", &hide_secrets(&self.registry_url))
+            .field("jaeger_query_url", &self.jaeger_query_url)
+            .field("otlp_url", &self.otlp_url)
             .finish()
     }
 }
@@ -91,6 +97,8 @@ mod tests {
                 postgres_url: url.to_owned(),
                 kafka_brokers: "h:9092".to_owned(),
                 registry_url: url.to_owned(),
+                jaeger_query_url: None,
+                otlp_url: None,
             };
             let shown = format!("{addresses:?}");
             assert!(!shown.contains("s3"), "{shown}");

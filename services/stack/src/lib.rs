@@ -1,5 +1,5 @@
-//! The local stack (design §12): real PostgreSQL, Apache Kafka (KRaft) and Apicurio Registry as child processes on
-//! loopback, for `tidings up`, the demo, drills and tests.
+//! The local stack (design §12): real PostgreSQL, Apache Kafka (KRaft), Apicurio Registry and, if asked for, Jaeger as
+//! child processes on loopback, for `tidings up`, the demo, drills and tests.
 //!
 //! Reading order: [`Stack`] (start, addresses, stop, faults) → `supervised` (one part's life) → `servers` (what each
 //! server needs) → `process` (children that never outlive us) → `folder`, `ports`, `programs`.

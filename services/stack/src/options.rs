@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::addresses::hide_secrets;
+use crate::programs;
 
 /// How to start a [`Stack`](crate::Stack). The default is a stack of our own in a temporary folder, thrown away.
 #[derive(Clone, Debug)]
@@ -15,7 +16,9 @@ pub struct StackOptions {
     pub keep: bool,
     /// Servers that run already; what is named here is not started.
     pub existing: Existing,
-    /// Where `make setup` has put the jars. `None`: `$XDG_CACHE_HOME/tidings`, else `$HOME/.cache/tidings`.
+    /// Whether Jaeger is started too. Default false: only who looks at traces needs it.
+    pub jaeger: bool,
+    /// Where `make setup` has put the jars and Jaeger. `None`: `$XDG_CACHE_HOME/tidings`, else `$HOME/.cache/tidings`.
     pub cache_folder: Option<PathBuf>,
     /// How long a part may take to become healthy. Default 60 s (a warm start takes about 3 s on 2 cores).
     pub start_deadline: Duration,
@@ -29,10 +32,20 @@ impl Default for StackOptions {
             folder: None,
             keep: false,
             existing: Existing::default(),
+            jaeger: false,
             cache_folder: None,
             start_deadline: Duration::from_secs(60),
             stop_deadline: Duration::from_secs(15),
         }
+    }
+}
+
+impl StackOptions {
+    /// With Jaeger if `make setup` could build it. Without it everything runs, and there are no traces to look at.
+    #[must_use]
+    pub fn with_jaeger_if_there(mut self) -> Self {
+        self.jaeger = programs::jaeger(self.cache_folder.as_deref()).is_ok();
+        self
     }
 }
 

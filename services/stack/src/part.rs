@@ -11,18 +11,21 @@ pub enum Part {
     Kafka,
     /// Apicurio Registry, with the Confluent-compatible API.
     Registry,
+    /// Jaeger, which keeps traces. Only where [`StackOptions::jaeger`](crate::StackOptions::jaeger) asks for it.
+    Jaeger,
 }
 
 impl Part {
-    /// All parts, in the order in which people think of them.
+    /// The parts of every stack, in the order in which people think of them.
     pub const ALL: [Part; 3] = [Part::Postgres, Part::Kafka, Part::Registry];
 
-    /// The part's name in file names and messages: `postgres`, `kafka` or `registry`.
+    /// The part's name in file names and messages: `postgres`, `kafka`, `registry` or `jaeger`.
     pub fn name(self) -> &'static str {
         match self {
             Part::Postgres => "postgres",
             Part::Kafka => "kafka",
             Part::Registry => "registry",
+            Part::Jaeger => "jaeger",
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Where the servers' programs are on this machine: PostgreSQL and Java from the system, jars from the cache that
-//! `make setup` fills (deploy/setup.sh).
+//! Where the servers' programs are on this machine: PostgreSQL and Java from the system, jars and Jaeger from the cache
+//! that `make setup` fills (deploy/setup.sh).
 
 use std::env;
 use std::fs;
@@ -70,6 +70,12 @@ pub(crate) fn registry_jar(cache: Option<&Path>) -> Result<PathBuf, StackError> 
         &jar,
     )
     .map(|(_, jar)| jar)
+}
+
+/// Jaeger's program.
+pub(crate) fn jaeger(cache: Option<&Path>) -> Result<PathBuf, StackError> {
+    let version = version_of("JAEGER_VERSION");
+    cached(cache, "Jaeger", &format!("jaeger-{version}"), "jaeger").map(|(_, program)| program)
 }
 
 fn cached(
@@ -178,6 +184,7 @@ mod tests {
     fn the_versions_are_those_that_setup_fetches() {
         assert!(version_of("KAFKA_VERSION").starts_with("4."));
         assert!(version_of("REGISTRY_VERSION").starts_with("2.6."));
+        assert!(version_of("JAEGER_VERSION").starts_with("1."));
     }
 
     #[test]

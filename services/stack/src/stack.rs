@@ -13,7 +13,7 @@ use crate::error::StackError;
 use crate::folder::StackFolder;
 use crate::options::{Existing, StackOptions};
 use crate::part::Part;
-use crate::servers::{Kafka, Postgres, Registry, Server};
+use crate::servers::{Jaeger, Kafka, Postgres, Registry, Server};
 use crate::source::StackSource;
 use crate::supervised::{Deadlines, Supervised};
 
@@ -36,7 +36,7 @@ impl Stack {
     /// When a program or jar is missing (the remedy is `make setup`), the folder cannot be used, or a server ends or
     /// does not get healthy in time; the message quotes the end of its log. What had started is ended again.
     pub async fn start(options: StackOptions) -> Result<Self, StackError> {
-        if options.existing.is_complete() {
+        if options.existing.is_complete() && !options.jaeger {
             return Ok(Self {
                 addresses: addresses(&options.existing, &[]),
                 parts: Vec::new(),
@@ -166,6 +166,12 @@ fn servers_to_start(options: &StackOptions, folder: &Path) -> Result<Vec<Server>
             cache,
         )?));
     }
+    if options.jaeger {
+        servers.push(Server::Jaeger(Jaeger::new(
+            folder_of(Part::Jaeger)?,
+            cache,
+        )?));
+    }
     Ok(servers)
 }
 
@@ -190,6 +196,8 @@ fn addresses(existing: &Existing, parts: &[Supervised]) -> Addresses {
             .registry_url
             .clone()
             .unwrap_or_else(|| Registry::url(ports(Part::Registry))),
+        jaeger_query_url: Jaeger::query_url(ports(Part::Jaeger)),
+        otlp_url: Jaeger::otlp_url(ports(Part::Jaeger)),
     }
 }
 

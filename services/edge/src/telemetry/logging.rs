@@ -1,9 +1,10 @@
 //! The structured log, on standard error.
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::SubscriberBuilder;
-use tracing_subscriber::util::TryInitError;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::{SubscriberInitExt as _, TryInitError};
+use tracing_subscriber::{EnvFilter, Layer, fmt};
 
+use super::Traces;
 use crate::config::{LogConfig, LogFormat};
 
 /// Libraries whose debug output holds URLs, and with them tokens (a token sits in Telegram's path), or
@@ -39,38 +40,42 @@ pub enum LoggingError {
 /// # Errors
 /// The level cannot be parsed, or the log is set up already.
 pub fn init_logging(config: &LogConfig, role: &'static str) -> Result<(), LoggingError> {
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter(&config.level)?)
-        .with_writer(std::io::stderr);
-    install(builder, config.format)?;
+    init_logging_with_traces(config, role, &Traces::off())
+}
+
+/// The same, and sends the role's spans to `traces`.
+///
+/// # Errors
+/// As [`init_logging`].
+pub fn init_logging_with_traces(
+    config: &LogConfig,
+    role: &'static str,
+    traces: &Traces,
+) -> Result<(), LoggingError> {
+    let log = log_layer(config.format).with_filter(filter(&config.level)?);
+    tracing_subscriber::registry()
+        .with(traces.layer())
+        .with(log)
+        .try_init()
+        .map_err(LoggingError::Installed)?;
     tracing::info!(role, version = env!("CARGO_PKG_VERSION"), "started");
     Ok(())
 }
 
-fn install<W>(
-    builder: SubscriberBuilder<
-        tracing_subscriber::fmt::format::DefaultFields,
-        tracing_subscriber::fmt::format::Format,
-        EnvFilter,
-        W,
-    >,
-    format: LogFormat,
-) -> Result<(), LoggingError>
+fn log_layer<S>(format: LogFormat) -> Box<dyn Layer<S> + Send + Sync>
 where
-    W: for<'w> tracing_subscriber::fmt::MakeWriter<'w> + Send + Sync + 'static,
+    S: tracing::Subscriber + for<'span> tracing_subscriber::registry::LookupSpan<'span>,
 {
-    use tracing_subscriber::util::SubscriberInitExt;
+    let layer = fmt::layer().with_writer(std::io::stderr);
     match format {
-        LogFormat::Text => builder.with_ansi(false).finish().try_init(),
-        LogFormat::Json => builder
+        LogFormat::Text => layer.with_ansi(false).boxed(),
+        LogFormat::Json => layer
             .json()
             .flatten_event(true)
             .with_current_span(true)
             .with_span_list(false)
-            .finish()
-            .try_init(),
+            .boxed(),
     }
-    .map_err(LoggingError::Installed)
 }
 
 fn filter(level: &str) -> Result<EnvFilter, LoggingError> {

@@ -62,6 +62,10 @@ pub const MESSAGING_PROCESS_DURATION_SECONDS: &str = "messaging_process_duration
 pub const HTTP_CLIENT_REQUEST_DURATION_SECONDS: &str = "http_client_request_duration_seconds";
 /// Gauge `{group,topic,partition}`: records not yet committed, by the name operators already graph.
 pub const CONSUMERGROUP_LAG: &str = "kafka_consumergroup_lag";
+/// Counter: batches of spans that the collector did not take.
+pub const TRACE_EXPORT_FAILURES_TOTAL: &str = "tidings_trace_export_failures_total";
+/// Counter `{reason}`: spans that were lost, because the queue was full or with a failed batch.
+pub const TRACE_SPANS_DROPPED_TOTAL: &str = "tidings_trace_spans_dropped_total";
 
 /// Counters and what `# HELP` says of them.
 const COUNTERS: &[(&str, &str)] = &[
@@ -83,6 +87,14 @@ const COUNTERS: &[(&str, &str)] = &[
     (
         FENCED_TOTAL,
         "Work abandoned because another worker owns it",
+    ),
+    (
+        TRACE_EXPORT_FAILURES_TOTAL,
+        "Batches of spans that the collector did not take",
+    ),
+    (
+        TRACE_SPANS_DROPPED_TOTAL,
+        "Spans lost: queue full, or their batch failed",
     ),
 ];
 

@@ -1,5 +1,6 @@
 //! What each server needs: its ports, its files, how it is started, and how its health is seen.
 
+mod jaeger;
 mod java;
 mod kafka;
 mod log;
@@ -13,6 +14,7 @@ use crate::error::StackError;
 use crate::part::Part;
 use crate::process::{Launch, OwnProcess};
 
+pub(crate) use jaeger::Jaeger;
 pub(crate) use kafka::Kafka;
 pub(crate) use log::PartLog;
 pub(crate) use postgres::Postgres;
@@ -29,6 +31,7 @@ pub(crate) enum Server {
     Postgres(Postgres),
     Kafka(Kafka),
     Registry(Registry),
+    Jaeger(Jaeger),
 }
 
 impl Server {
@@ -37,6 +40,7 @@ impl Server {
             Server::Postgres(_) => Part::Postgres,
             Server::Kafka(_) => Part::Kafka,
             Server::Registry(_) => Part::Registry,
+            Server::Jaeger(_) => Part::Jaeger,
         }
     }
 
@@ -44,6 +48,7 @@ impl Server {
         match self {
             Server::Postgres(_) | Server::Registry(_) => 1,
             Server::Kafka(_) => kafka::PORTS,
+            Server::Jaeger(_) => jaeger::PORTS,
         }
     }
 
@@ -58,6 +63,7 @@ impl Server {
             Server::Postgres(postgres) => postgres.prepare(log, deadline).await,
             Server::Kafka(kafka) => kafka.prepare(ports, log, deadline).await,
             Server::Registry(_) => Ok(()),
+            Server::Jaeger(jaeger) => jaeger.prepare(ports),
         }
     }
 
@@ -66,6 +72,7 @@ impl Server {
             Server::Postgres(postgres) => postgres.launch(ports),
             Server::Kafka(kafka) => kafka.launch(),
             Server::Registry(registry) => registry.launch(ports),
+            Server::Jaeger(jaeger) => jaeger.launch(),
         }
     }
 
@@ -81,6 +88,7 @@ impl Server {
                 Server::Postgres(postgres) => postgres.look(ports, process).await,
                 Server::Kafka(kafka) => kafka.look(ports).await,
                 Server::Registry(registry) => registry.look(ports, log).await,
+                Server::Jaeger(jaeger) => jaeger.look(ports, log).await,
             }
         };
         tokio::time::timeout(LOOK_DEADLINE, look).await?
@@ -91,7 +99,7 @@ impl Server {
         match self {
             // "Fast" shutdown: open transactions are rolled back.
             Server::Postgres(_) => libc::SIGINT,
-            Server::Kafka(_) | Server::Registry(_) => libc::SIGTERM,
+            Server::Kafka(_) | Server::Registry(_) | Server::Jaeger(_) => libc::SIGTERM,
         }
     }
 }
@@ -115,6 +123,17 @@ async fn run_tool(
         Some(status) => Err(log.ended(part, status)),
         None => Err(log.unhealthy(part, deadline, "its files are still being prepared".into())),
     }
+}
+
+/// For looking at a part's health. No idle connections: they would belong to one test's runtime, and be used by the next
+/// one's.
+fn http_client(part: Part) -> Result<reqwest::Client, StackError> {
+    reqwest::Client::builder()
+        .no_proxy()
+        .pool_max_idle_per_host(0)
+        .build()
+        .map_err(std::io::Error::other)
+        .map_err(StackError::process(part, "watch"))
 }
 
 fn first(ports: &[u16]) -> u16 {

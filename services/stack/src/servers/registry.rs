@@ -24,19 +24,11 @@ pub(crate) struct Registry {
 impl Registry {
     /// With its files in `folder`, which exists.
     pub(crate) fn new(folder: PathBuf, cache: Option<&Path>) -> Result<Self, StackError> {
-        // No idle connections: they would belong to one test's runtime, and be used by the next one's.
-        let http = reqwest::Client::builder()
-            .no_proxy()
-            .pool_max_idle_per_host(0)
-            .build();
-        let http = http
-            .map_err(std::io::Error::other)
-            .map_err(StackError::process(Part::Registry, "watch"))?;
         Ok(Self {
             java: programs::java()?,
             jar: programs::registry_jar(cache)?,
             folder,
-            http,
+            http: super::http_client(Part::Registry)?,
         })
     }
 

@@ -29,7 +29,8 @@ pub fn classify(answer: &Answer<'_>, now_micros: i64) -> Classified {
 /// 4. a front end's refusal of our address: `Throttled` for the address;
 /// 5. known words, if the status leaves no doubt that nothing was posted (not a 5xx, but for "Too Many Requests", which
 ///    the Bot API server also wraps into a 500): the table of reference/platforms.md;
-/// 6. the status ([`by_status`]).
+/// 6. the status: 503, 425 and 408 are `Transient`, other 5xx `Unknown`, 401, 404 and 421 `AuthBroken`, 400, 413 and 422 `Rejected`,
+///    2xx without `ok` `Unknown`, the rest `Unrecognised`.
 ///
 /// The body's own `error_code` counts before the HTTP status, which a proxy may have changed.
 pub fn classify_with(answer: &Answer<'_>, now_micros: i64, limits: HintLimits) -> Classified {

@@ -1,0 +1,84 @@
+//! Roles that die, stop and come back under load.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tidings_load::{LoadOptions, LoadReport};
+use tokio::task::JoinHandle;
+
+use crate::world::{World, killed, no_faults};
+
+const ORDERS: u32 = 400;
+
+struct Load {
+    done: Arc<AtomicU64>,
+    task: JoinHandle<LoadReport>,
+}
+
+impl Load {
+    fn start(world: &World) -> Self {
+        let mut options = LoadOptions::new(world.deployment.place().upstream_url.clone());
+        options.orders = ORDERS;
+        options.chats = 60;
+        options.workers = 4;
+        println!("load seed {}", options.seed);
+        let done = Arc::new(AtomicU64::new(0));
+        let seen = Arc::clone(&done);
+        let task = tokio::spawn(async move {
+            let progress = move |progress: tidings_load::Progress| {
+                seen.store(progress.orders, Ordering::Relaxed)
+            };
+            tidings_load::run(options, progress).await.unwrap()
+        });
+        Self { done, task }
+    }
+
+    async fn reaches(&self, orders: u32) {
+        while self.done.load(Ordering::Relaxed) < u64::from(orders) && !self.task.is_finished() {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_dispatcher_and_a_killed_relay_lose_nothing() {
+    let world = World::new().await;
+    world.script(json!({"default_latency_ms": {"mean": 20, "jitter": 15}}));
+    let mut relay = world.relay().await;
+    let (_first, mut second) = (world.dispatcher(1).await, world.dispatcher(2).await);
+    let load = Load::start(&world);
+    load.reaches(ORDERS / 4).await;
+    let dead = second.kill().unwrap();
+    second.start().await.unwrap();
+    load.reaches(ORDERS / 2).await;
+    relay.kill().unwrap();
+    relay.start().await.unwrap();
+    load.task.await.unwrap();
+    let report = world.judge(killed(dead)).await;
+    world.assert_kept(&report);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_is_asked_to_stop_leaves_nothing_behind() {
+    let world = World::new().await;
+    world.script(json!({"default_latency_ms": {"mean": 20, "jitter": 15}}));
+    let _relay = world.relay().await;
+    let (_first, mut second) = (world.dispatcher(1).await, world.dispatcher(2).await);
+    let load = Load::start(&world);
+    for orders in [ORDERS / 4, ORDERS / 2] {
+        load.reaches(orders).await;
+        second.stop(Duration::from_secs(20)).await.unwrap();
+        let log = std::fs::read_to_string(second.log()).unwrap();
+        assert!(
+            log.trim_end().ends_with("stopped"),
+            "it was killed, or failed: {log}"
+        );
+        second.start().await.unwrap();
+    }
+    load.task.await.unwrap();
+    let report = world.judge(no_faults()).await;
+    world.assert_kept(&report);
+    assert_eq!(report.counts.duplicated, 0, "{}", report.table());
+}

@@ -1,0 +1,218 @@
+//! A deployment of one test's own on the stack that all tests of this process share.
+
+use std::collections::HashSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use tidings_drill::{Deployment, DeploymentOptions, Profile, Role, RoleKind};
+use tidings_judge::evidence::{Faults, Scope};
+use tidings_judge::gather::{Inputs, KafkaInputs, SimulatorLog, Wait};
+use tidings_judge::{Report, decide, gather};
+use tidings_simulator::log::Entry;
+use tidings_stack::Stack;
+use tokio_postgres::{Client, NoTls};
+use uuid::Uuid;
+
+/// Far beyond what anything here takes: it bounds a broken test, and measures nothing.
+pub const PATIENCE: Duration = Duration::from_secs(90);
+
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+pub struct World {
+    pub deployment: Deployment,
+    pub upstream: Client,
+    pub state: Client,
+    folder: PathBuf,
+}
+
+impl World {
+    pub async fn new() -> Self {
+        Self::with(Stack::shared().await.unwrap(), Profile::drill()).await
+    }
+
+    pub async fn with(stack: &Stack, profile: Profile) -> Self {
+        let folder = std::env::temp_dir().join(format!("tidings-e2e-{}", Uuid::new_v4().simple()));
+        let mut options = DeploymentOptions::new(binary(), folder.clone());
+        options.profile = profile;
+        let deployment = Deployment::prepare(stack, options).await.unwrap();
+        let upstream = connect(&deployment.place().upstream_url).await;
+        let state = connect(&deployment.place().state_url).await;
+        Self {
+            deployment,
+            upstream,
+            state,
+            folder,
+        }
+    }
+
+    pub async fn relay(&self) -> Role {
+        self.deployment.run(RoleKind::Relay, 1).await.unwrap()
+    }
+
+    pub async fn dispatcher(&self, number: usize) -> Role {
+        self.deployment
+            .run(RoleKind::Dispatcher, number)
+            .await
+            .unwrap()
+    }
+
+    pub fn script(&self, script: Value) {
+        let script = serde_json::from_value(script).unwrap();
+        self.deployment.simulator().set_script(script).unwrap();
+    }
+
+    /// Publishes a ready text for a chat, as psql would.
+    pub async fn say(&self, chat: i64, text: &str) -> Uuid {
+        self.publish(chat, &json!({"text": text}).to_string(), "default")
+            .await
+    }
+
+    /// Publishes with the data's text as it is; `expires_at` is SQL.
+    pub async fn publish(&self, chat: i64, data: &str, expires_at: &str) -> Uuid {
+        let expires_at = if expires_at == "default" {
+            "null"
+        } else {
+            expires_at
+        };
+        let statement = format!(
+            "select tidings.publish('notification.requested', 1, $1::text::json, 'greeting', $2::text,
+                jsonb_build_object('platform', 'telegram', 'chat_id', $2::text), expires_at => {expires_at})"
+        );
+        let row = self
+            .upstream
+            .query_one(&statement, &[&data, &chat.to_string()])
+            .await
+            .unwrap();
+        row.get(0)
+    }
+
+    /// Waits for a message's end and returns (state, attempts, reason).
+    pub async fn settled(&self, message: Uuid) -> (String, i32, String) {
+        let statement = "select state, attempts, coalesce(reason, '') from tidings_delivery.claims
+            where message_id = $1 and settled_at is not null";
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(row) = self.state.query_opt(statement, &[&message]).await.unwrap() {
+                return (row.get(0), row.get(1), row.get(2));
+            }
+            assert!(
+                Instant::now() < until,
+                "{message} is not settled: {}",
+                self.logs()
+            );
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
+    /// What the platform accepted in a chat, in order.
+    pub fn posts(&self, chat: i64) -> Vec<Entry> {
+        self.calls(chat)
+            .into_iter()
+            .filter(|entry| entry.accepted)
+            .collect()
+    }
+
+    pub fn texts(&self, chat: i64) -> Vec<String> {
+        self.posts(chat)
+            .into_iter()
+            .filter_map(|entry| entry.text)
+            .collect()
+    }
+
+    /// Every call for a chat, accepted or not.
+    pub fn calls(&self, chat: i64) -> Vec<Entry> {
+        let all = self.deployment.simulator().log_from(1);
+        let chat = chat.to_string();
+        all.into_iter()
+            .filter(|entry| entry.chat_id.as_deref() == Some(&chat))
+            .collect()
+    }
+
+    /// Waits until nothing is outstanding, and judges.
+    pub async fn judge(&self, faults: Faults) -> Report {
+        let place = self.deployment.place();
+        let inputs = Inputs {
+            upstream_url: place.upstream_url.clone(),
+            state_url: place.state_url.clone(),
+            simulator: SimulatorLog::Url(place.simulator_url.clone()),
+            kafka: Some(KafkaInputs {
+                brokers: place.brokers.clone(),
+                prefix: place.prefix.clone(),
+                group: place.group.clone(),
+                platforms: vec!["telegram".into()],
+            }),
+            scope: Scope::EveryRun,
+            faults,
+            require_delivery: true,
+            wait: Some(Wait {
+                quiet: Duration::from_secs(20),
+                longest: PATIENCE,
+            }),
+        };
+        decide(&gather(&inputs).await.unwrap())
+    }
+
+    pub fn assert_kept(&self, report: &Report) {
+        assert!(report.passed(), "{}\n{}", report.table(), self.logs());
+    }
+
+    fn logs(&self) -> String {
+        let mut text = String::new();
+        for entry in std::fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+        {
+            if entry.path().extension().is_some_and(|e| e == "log") {
+                let log = std::fs::read_to_string(entry.path()).unwrap_or_default();
+                let from = log.len().saturating_sub(4_000);
+                let tail: String = log.chars().skip(log[..from].chars().count()).collect();
+                text.push_str(&format!("\n--- {}\n{tail}", entry.path().display()));
+            }
+        }
+        text
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.folder);
+        }
+    }
+}
+
+pub fn killed(owners: impl IntoIterator<Item = Uuid>) -> Faults {
+    Faults {
+        killed: HashSet::from_iter(owners),
+        fenced: HashSet::new(),
+        unknown_allowance: false,
+    }
+}
+
+pub fn no_faults() -> Faults {
+    killed([])
+}
+
+/// The program that `cargo test --workspace` built beside the tests.
+pub fn binary() -> PathBuf {
+    let tests = std::env::current_exe().unwrap();
+    let binary = tests
+        .parent()
+        .and_then(|deps| deps.parent())
+        .unwrap()
+        .join("tidings");
+    assert!(
+        binary.exists(),
+        "{} is missing: run `cargo build -p tidings -p tidings-judge` first, or `make test`",
+        binary.display()
+    );
+    binary
+}
+
+pub async fn connect(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
