@@ -14,11 +14,13 @@ use tracing::debug;
 use uuid::Uuid;
 
 use crate::platform::{Platform, Platforms};
+use crate::traces::{CallEnd, CallFacts, Server};
 
 /// An account that messages can be sent with.
 struct Account {
     platform: Arc<dyn Platform>,
     base_url: String,
+    server: Arc<Server>,
     token: Secret,
     attempt_header: bool,
     deadline: Duration,
@@ -38,6 +40,13 @@ pub(crate) struct Attempt {
     pub(crate) fence: i64,
     pub(crate) call: u32,
     pub(crate) target: Option<Arc<str>>,
+}
+
+/// What came of an attempt.
+pub(crate) struct Attempted {
+    pub(crate) classified: Classified,
+    /// `None` when no call was made.
+    pub(crate) call: Option<CallFacts>,
 }
 
 impl Caller {
@@ -68,21 +77,34 @@ impl Caller {
     }
 
     /// Makes the attempt. Never fails: every way it can end is a verdict.
-    pub(crate) async fn attempt(&self, attempt: &Attempt) -> Classified {
-        let Some(account) = self.accounts.get(&*attempt.account) else {
-            return unknown_account(attempt);
+    pub(crate) async fn attempt(&self, attempt: &Attempt) -> Attempted {
+        let prepared = match self.accounts.get(&*attempt.account) {
+            Some(account) => self.prepare(account, attempt).map(|made| (account, made)),
+            None => Err(unknown_account(attempt)),
         };
-        let request = match self.prepare(account, attempt) {
-            Ok(request) => request,
-            Err(classified) => return classified,
+        let (account, request) = match prepared {
+            Ok(prepared) => prepared,
+            Err(classified) => {
+                return Attempted {
+                    classified,
+                    call: None,
+                };
+            }
         };
+        let (method, url_template) = (request.method.as_str(), request.url_template);
         let called = AssertUnwindSafe(self.call(account, request))
             .catch_unwind()
             .await;
-        called.unwrap_or_else(|_| Classified {
-            verdict: Verdict::Unknown,
-            reason: "the sender panicked after the call began".into(),
-        })
+        let (classified, end) = called.unwrap_or_else(|_| panicked());
+        Attempted {
+            classified,
+            call: Some(CallFacts {
+                method,
+                url_template,
+                server: Arc::clone(&account.server),
+                end,
+            }),
+        }
     }
 
     fn prepare(&self, account: &Account, attempt: &Attempt) -> Result<HttpRequest, Classified> {
@@ -108,7 +130,7 @@ impl Caller {
         Ok(request.with_header(ATTEMPT_HEADER, &value))
     }
 
-    async fn call(&self, account: &Account, request: HttpRequest) -> Classified {
+    async fn call(&self, account: &Account, request: HttpRequest) -> (Classified, CallEnd) {
         let outcome = self
             .client
             .call(PlatformCall {
@@ -120,6 +142,7 @@ impl Caller {
             })
             .await;
         debug!(url = request.url_template, "platform answered");
+        let end = call_end(&outcome);
         let response;
         let answer = match outcome {
             CallOutcome::Response(got) => {
@@ -133,7 +156,7 @@ impl Caller {
             CallOutcome::NotSent(why) => Answer::NotSent(not_sent(why)),
             CallOutcome::Lost(why) => Answer::Lost(lost(why)),
         };
-        account.platform.classify(&answer, now_micros())
+        (account.platform.classify(&answer, now_micros()), end)
     }
 }
 
@@ -144,9 +167,11 @@ fn with_platform(
 ) -> Option<Account> {
     let token = account.token.as_ref()?;
     let base_url = account.base_url.as_deref();
+    let base_url = base_url.unwrap_or(platform.default_base_url());
     Some(Account {
         platform: Arc::clone(platform),
-        base_url: base_url.unwrap_or(platform.default_base_url()).to_owned(),
+        base_url: base_url.to_owned(),
+        server: Arc::new(Server::of(base_url)),
         token: Secret::new(token.expose()),
         attempt_header: account.attempt_header,
         deadline: account
@@ -167,6 +192,33 @@ fn unknown_account(attempt: &Attempt) -> Classified {
                 .take(100)
                 .collect::<String>()
         ),
+    }
+}
+
+fn panicked() -> (Classified, CallEnd) {
+    let classified = Classified {
+        verdict: Verdict::Unknown,
+        reason: "the sender panicked after the call began".into(),
+    };
+    (classified, CallEnd::Failed("panic"))
+}
+
+/// OpenTelemetry's `error.type` for what is no answer.
+fn call_end(outcome: &CallOutcome) -> CallEnd {
+    match outcome {
+        CallOutcome::Response(response) => CallEnd::Answered(response.status),
+        CallOutcome::NotSent(why) => CallEnd::Failed(match why {
+            NotSent::Dns => "dns",
+            NotSent::Connect => "connect",
+            NotSent::ConnectTimeout => "connect_timeout",
+            NotSent::Tls => "tls",
+            NotSent::Invalid => "invalid_request",
+        }),
+        CallOutcome::Lost(why) => CallEnd::Failed(match why {
+            Lost::Timeout => "timeout",
+            Lost::Reset => "connection_reset",
+            Lost::Other => "connection_closed",
+        }),
     }
 }
 

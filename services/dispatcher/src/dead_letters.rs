@@ -36,14 +36,16 @@ impl DeadLetters {
         }
     }
 
-    /// Appends `record` to `topic`; whether all in-sync replicas have it.
+    /// Appends `record` to `topic`; whether all in-sync replicas have it. `traceparent` names the `process` span that
+    /// gave it up.
     pub(crate) async fn append(
         &self,
         topic: &str,
         record: &OwnedMessage,
         facts: &DeadLetterFacts,
+        traceparent: Option<String>,
     ) -> bool {
-        let appended = match self.enqueue(topic, record, facts) {
+        let appended = match self.enqueue(topic, record, facts, traceparent) {
             Ok(delivery) => self.acknowledged(delivery).await,
             Err(error) => Err(error),
         };
@@ -64,8 +66,9 @@ impl DeadLetters {
         topic: &str,
         record: &OwnedMessage,
         facts: &DeadLetterFacts,
+        traceparent: Option<String>,
     ) -> Result<DeliveryFuture, KafkaError> {
-        let headers = headers(record, facts, &self.group);
+        let headers = headers(record, facts, &self.group, traceparent);
         let mut letter: FutureRecord<'_, [u8], [u8]> = FutureRecord::to(topic).headers(headers);
         letter.key = record.key();
         letter.payload = record.payload();
@@ -119,7 +122,12 @@ fn is_final(error: &KafkaError) -> bool {
 }
 
 /// The record's own headers as they were, then why it is here. Its `traceparent` stays.
-fn headers(record: &OwnedMessage, facts: &DeadLetterFacts, group: &str) -> OwnedHeaders {
+fn headers(
+    record: &OwnedMessage,
+    facts: &DeadLetterFacts,
+    group: &str,
+    traceparent: Option<String>,
+) -> OwnedHeaders {
     let mut headers = OwnedHeaders::new();
     if let Some(original) = record.headers() {
         for header in original
@@ -137,7 +145,7 @@ fn headers(record: &OwnedMessage, facts: &DeadLetterFacts, group: &str) -> Owned
         .timestamp()
         .to_millis()
         .map(|millis| millis.to_string());
-    let own: [(&str, Option<String>); 10] = [
+    let own: [(&str, Option<String>); 11] = [
         ("topic", Some(record.topic().to_owned())),
         ("partition", Some(record.partition().to_string())),
         ("offset", Some(record.offset().to_string())),
@@ -154,6 +162,7 @@ fn headers(record: &OwnedMessage, facts: &DeadLetterFacts, group: &str) -> Owned
         ),
         ("category", Some(facts.category.word().to_owned())),
         ("reason", Some(reason)),
+        ("traceparent", traceparent),
     ];
     for (name, value) in own {
         if let Some(value) = value {
@@ -222,9 +231,13 @@ mod tests {
             9,
             Some(original),
         );
-        let headers = headers(&record, &facts(), "group");
+        let headers = headers(&record, &facts(), "group", Some("00-p".into()));
         assert_eq!(text(&headers, "a"), [Some(b"\xff\x00".to_vec()), None]);
         assert_eq!(text(&headers, "traceparent"), [Some(b"00-x".to_vec())]);
+        assert_eq!(
+            text(&headers, "tidings_dlq_traceparent"),
+            [Some(b"00-p".to_vec())]
+        );
         assert_eq!(
             text(&headers, "tidings_dlq_reason"),
             [Some(vec![b'x'; 2_000])]

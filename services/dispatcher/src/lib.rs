@@ -1,7 +1,8 @@
 //! The dispatcher: a consumer group over a platform's lanes that brings each message to its chat, in order, once.
 //!
 //! The way of a record: `consumer` (the group member's thread) → `decode` → `engine` (the loop around the delivery
-//! machine of `services/core/delivery`) → `claims` (Postgres, in batches) → `calls` (the platform) → `dead_letters`.
+//! machine of `services/core/delivery`) → `claims` (Postgres, in batches) → `calls` (the platform) → `dead_letters`;
+//! `traces` follows one message through all of them.
 //! Everything that is decided is decided in the machine; what is here performs it.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
@@ -14,6 +15,7 @@ mod engine;
 mod platform;
 mod service;
 mod stats;
+mod traces;
 
 pub use engine::EngineError;
 pub use platform::{Platform, Platforms, Telegram, built_in};

@@ -11,7 +11,7 @@ use tidings_edge::http::{
 use tidings_edge::kafka::{self, Lane, TopicsError};
 use tidings_edge::postgres::{self, Client, Pool, PostgresError};
 use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
-use tidings_edge::telemetry::MetricsHandle;
+use tidings_edge::telemetry::{MetricsHandle, Traces};
 use tidings_envelope::{Catalogue, CatalogueError};
 use tokio::sync::{mpsc, oneshot};
 use tracing::{info, warn};
@@ -43,6 +43,7 @@ pub struct Dispatcher {
     config: Config,
     platforms: Platforms,
     metrics: MetricsHandle,
+    traces: Traces,
 }
 
 /// What is known once a worker runs.
@@ -88,7 +89,15 @@ impl Dispatcher {
             config,
             platforms: built_in(),
             metrics,
+            traces: Traces::off(),
         }
+    }
+
+    /// The same with its messages' spans sent to `traces`.
+    #[must_use]
+    pub fn with_traces(mut self, traces: Traces) -> Self {
+        self.traces = traces;
+        self
     }
 
     /// The same with other platforms; tests bring their own.
@@ -180,6 +189,7 @@ impl Dispatcher {
             claims,
             answers,
             stats,
+            traces: self.traces.clone(),
             group: dispatcher.group.clone(),
             drain_deadline: dispatcher.drain_deadline,
             progress_deadline: dispatcher.progress_deadline,

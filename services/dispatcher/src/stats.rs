@@ -217,7 +217,8 @@ fn observe_latency(line: &Line<'_>) {
     .record(Duration::from_micros(micros.unsigned_abs()).as_secs_f64());
 }
 
-fn word(outcome: Outcome) -> &'static str {
+/// The outcome's word in metrics, logs and traces.
+pub(crate) fn word(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Settled(settlement) => settlement.word(),
         Outcome::Poison => "poison",
@@ -233,6 +234,7 @@ fn log(line: &Line<'_>) {
     macro_rules! wide {
         ($level:ident) => {
             $level!(
+                trace_id = crate::traces::trace_id(line.record),
                 message_id = envelope.map(|e| tracing::field::display(e.message_id)),
                 event_type = line.message.map(|m| m.event.name()),
                 owner = line.message.map(|m| m.event.owner()),

@@ -7,13 +7,16 @@ use std::sync::Arc;
 use rdkafka::message::OwnedHeaders;
 use tidings_edge::config::{Config, HeaderSet};
 use tidings_edge::kafka::{Lane, event_stream_topic, lane_topic};
+use tidings_edge::telemetry::Traces;
 use tidings_envelope::partition::partition_for;
+use tidings_envelope::trace::TraceContext;
 use tidings_envelope::{
     Catalogue, Destination, Envelope, EventType, Limits, Priority, Rejection, RejectionCode, wire,
 };
 
 use crate::headers::headers;
 use crate::row::OutboxRow;
+use crate::traces::context_of;
 
 /// What a record of librdkafka takes beside key, value and headers, rounded up: lengths, timestamp, batch header.
 const RECORD_OVERHEAD_BYTES: usize = 128;
@@ -34,6 +37,7 @@ pub(crate) struct Encoder {
     limits: Limits,
     max_message_bytes: usize,
     header_set: HeaderSet,
+    traces: Traces,
 }
 
 #[derive(Debug)]
@@ -49,6 +53,8 @@ pub(crate) struct Record<'a> {
     pub(crate) key: &'a str,
     pub(crate) value: &'a [u8],
     pub(crate) headers: OwnedHeaders,
+    /// The context of the `create` span, for a record that carries a message.
+    pub(crate) context: Option<TraceContext>,
 }
 
 impl Encoder {
@@ -80,7 +86,19 @@ impl Encoder {
             },
             max_message_bytes: usize::try_from(kafka.max_message_bytes).unwrap_or(usize::MAX),
             header_set: config.relay.headers,
+            traces: Traces::off(),
         }
+    }
+
+    /// The same, with the sampler of `traces` deciding what is traced.
+    pub(crate) fn with_traces(mut self, traces: Traces) -> Self {
+        self.traces = traces;
+        self
+    }
+
+    /// Where spans go.
+    pub(crate) fn traces(&self) -> &Traces {
+        &self.traces
     }
 
     /// The most bytes of data that a row's read fetches.
@@ -114,13 +132,15 @@ impl Encoder {
         wire::write_header(self.schema_id(event)?, value);
         event.encode(envelope, data, &self.limits, value)?;
         self.check_size(envelope, key, value.len())?;
+        let context = context_of(&self.traces, row);
         Ok(Record {
             topic,
             partition: i32::try_from(partition_for(key.as_bytes(), self.partitions))
                 .unwrap_or_default(),
             key,
             value,
-            headers: headers(self.header_set, envelope, key, row.traceparent.as_deref()),
+            headers: headers(self.header_set, envelope, key, &context),
+            context: Some(context),
         })
     }
 

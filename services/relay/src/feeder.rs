@@ -172,6 +172,7 @@ impl Feeder {
             headers: OwnedHeaders::new_with_capacity(2)
                 .insert(header("ce_id", row.message_id.as_str()))
                 .insert(header("content-type", "application/json")),
+            context: None,
         }
     }
 }

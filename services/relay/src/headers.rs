@@ -3,23 +3,23 @@
 use rdkafka::message::{Header, OwnedHeaders};
 use tidings_edge::config::HeaderSet;
 use tidings_envelope::Envelope;
-use tidings_envelope::trace::{TraceContext, create_context};
+use tidings_envelope::trace::TraceContext;
 
 /// The headers of an envelope: the six that are always there, and with [`HeaderSet::Full`] all of CloudEvents'.
+/// `context` is the one of the `create` span.
 pub(crate) fn headers(
     set: HeaderSet,
     envelope: &Envelope,
     key: &str,
-    upstream_traceparent: Option<&str>,
+    context: &TraceContext,
 ) -> OwnedHeaders {
-    let context = create_context(envelope.message_id, upstream_traceparent);
     match set {
-        HeaderSet::Minimal => minimal(MINIMAL, envelope, &context),
+        HeaderSet::Minimal => minimal(MINIMAL, envelope, context),
         HeaderSet::Full => full(
-            minimal(MINIMAL + FULL, envelope, &context),
+            minimal(MINIMAL + FULL, envelope, context),
             envelope,
             key,
-            &context,
+            context,
         ),
     }
 }
@@ -83,6 +83,7 @@ fn with(headers: OwnedHeaders, key: &str, value: &str) -> OwnedHeaders {
 #[cfg(test)]
 mod tests {
     use rdkafka::message::Headers as _;
+    use tidings_envelope::trace::create_context;
     use tidings_envelope::{Micros, Priority};
     use uuid::Uuid;
 
@@ -109,7 +110,8 @@ mod tests {
     }
 
     fn listed(set: HeaderSet) -> Vec<(String, String)> {
-        let headers = headers(set, &envelope(), "o-1", None);
+        let context = create_context(envelope().message_id, None);
+        let headers = headers(set, &envelope(), "o-1", &context);
         let text = |bytes: Option<&[u8]>| String::from_utf8(bytes.unwrap().to_vec()).unwrap();
         headers
             .iter()

@@ -127,7 +127,7 @@ impl Intake {
             .map(|row| (row.id, row.envelope.recorded_at));
         let rows = read.rows.last().map(|last| RowsRead {
             last_id: last.id,
-            mark: 0,
+            mark: read.mark,
             truncated: read.truncated,
         });
         self.cursor.absorb(ReadResult {

@@ -26,6 +26,7 @@ mod read;
 mod row;
 mod session;
 mod setup;
+mod traces;
 mod wire_types;
 
 mod feeder;

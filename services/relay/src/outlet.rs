@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::intake::Intake;
 use crate::publisher::{Publisher, Sent};
 use crate::session::Refused;
+use crate::traces::RowTraces;
 use crate::worker::Shared;
 
 /// The most rows that are encoded before the shard looks at everything else again: about a millisecond of work.
@@ -28,6 +29,7 @@ pub(crate) struct Outlet<'a> {
     progress_at: Instant,
     /// The first row of each read, whose latency is observed.
     sampled: VecDeque<(i64, Micros)>,
+    traces: RowTraces,
     /// Acknowledged, to be deleted.
     pub(crate) acknowledged: Vec<i64>,
     /// To be moved aside.
@@ -45,6 +47,7 @@ impl<'a> Outlet<'a> {
             unacknowledged: 0,
             progress_at: Instant::now(),
             sampled: VecDeque::new(),
+            traces: RowTraces::new(shared.encoder.traces().clone()),
             acknowledged: Vec::new(),
             refused: Vec::new(),
         }
@@ -60,14 +63,26 @@ impl<'a> Outlet<'a> {
                 return Ok(false);
             };
             match self.shared.encoder.encode(row, &mut self.value) {
-                Ok(record) => match self.publisher.send(row.id, record)? {
-                    Sent::Queued => self.queued(),
-                    Sent::Full => {
-                        self.blocked = true;
-                        return Ok(false);
+                Ok(record) => {
+                    if let Some(context) = record.context {
+                        let (topic, key) = (record.topic, record.key);
+                        self.traces
+                            .queue(row, context, topic, record.partition, key);
                     }
-                },
-                Err(rejection) => self.refused.push(refused(row.id, rejection)),
+                    match self.publisher.send(row.id, record)? {
+                        Sent::Queued => self.queued(),
+                        Sent::Full => {
+                            self.traces.forget(row.id);
+                            self.blocked = true;
+                            return Ok(false);
+                        }
+                    }
+                }
+                Err(rejection) => {
+                    let refused = refused(row.id, rejection);
+                    self.traces.refused(row, refused.code, &refused.reason);
+                    self.refused.push(refused);
+                }
             }
             intake.pop();
         }
@@ -96,6 +111,7 @@ impl<'a> Outlet<'a> {
                 .increment(count);
         }
         self.observe_latency(&taken.ids);
+        self.traces.acknowledged(&taken.ids);
         self.acknowledged.extend(taken.ids);
         Ok(())
     }

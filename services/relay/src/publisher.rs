@@ -129,6 +129,8 @@ pub(crate) struct Deliveries {
     notify: Arc<Notify>,
     /// The producer is being dropped: what it reports of what it held is no news.
     closing: Arc<AtomicBool>,
+    /// An error was logged, and nothing was acknowledged since.
+    told: Arc<AtomicBool>,
 }
 
 impl Deliveries {
@@ -146,33 +148,20 @@ impl Deliveries {
 }
 
 impl ClientContext for Deliveries {
+    /// The client's own log; what matters in it comes as an error too.
     fn log(&self, level: RDKafkaLogLevel, fac: &str, message: &str) {
-        match level {
-            _ if self.closing.load(Ordering::Relaxed) => {
-                tracing::trace!(facility = fac, "kafka: {message}")
-            }
-            RDKafkaLogLevel::Emerg
-            | RDKafkaLogLevel::Alert
-            | RDKafkaLogLevel::Critical
-            | RDKafkaLogLevel::Error => {
-                tracing::warn!(facility = fac, "kafka: {message}");
-            }
-            RDKafkaLogLevel::Warning
-            | RDKafkaLogLevel::Notice
-            | RDKafkaLogLevel::Info
-            | RDKafkaLogLevel::Debug => {
-                tracing::debug!(facility = fac, "kafka: {message}");
-            }
-        }
+        tracing::debug!(?level, facility = fac, "kafka: {message}");
     }
 
+    /// Errors that are not fatal repeat many times a second in an outage: only the first one is news.
     fn error(&self, error: KafkaError, reason: &str) {
         let fatal = matches!(error.rdkafka_error_code(), Some(RDKafkaErrorCode::Fatal));
-        if self.closing.load(Ordering::Relaxed) {
-            tracing::trace!(%error, fatal, "kafka client: {reason}");
-            return;
+        let news = fatal || !self.told.swap(true, Ordering::Relaxed);
+        if news && !self.closing.load(Ordering::Relaxed) {
+            tracing::warn!(%error, fatal, "kafka client: {reason}");
+        } else {
+            tracing::debug!(%error, fatal, "kafka client: {reason}");
         }
-        tracing::warn!(%error, fatal, "kafka client: {reason}");
         if fatal {
             self.fail(error);
         }
@@ -185,6 +174,7 @@ impl ProducerContext for Deliveries {
     fn delivery(&self, result: &DeliveryResult<'_>, opaque: usize) {
         match result {
             Ok(message) => {
+                self.told.store(false, Ordering::Relaxed);
                 let mut acknowledged = self.lock();
                 acknowledged
                     .ids

@@ -9,10 +9,11 @@ use tidings_edge::config::Config;
 use tidings_edge::kafka::{self, TopicsError};
 use tidings_edge::postgres::{self, PostgresError};
 use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
-use tidings_edge::telemetry::metric_names;
+use tidings_edge::telemetry::{Traces, metric_names};
 use tidings_envelope::{Catalogue, CatalogueError};
 use tidings_outbox::{Pace, SafetyPass};
 use tokio::time::Instant;
+use tracing::{Instrument as _, info_span};
 
 use crate::encoder::Encoder;
 use crate::health::RelayHealth;
@@ -57,6 +58,7 @@ pub struct Relay {
     catalogue: Arc<Catalogue>,
     health: Arc<RelayHealth>,
     abandoned: Arc<AtomicUsize>,
+    traces: Traces,
 }
 
 impl Relay {
@@ -71,7 +73,15 @@ impl Relay {
             catalogue: Arc::new(Catalogue::builtin()?),
             health: Arc::new(RelayHealth::default()),
             abandoned: Arc::new(AtomicUsize::new(0)),
+            traces: Traces::off(),
         })
+    }
+
+    /// The same with its rows' spans sent to `traces`.
+    #[must_use]
+    pub fn with_traces(mut self, traces: Traces) -> Self {
+        self.traces = traces;
+        self
     }
 
     /// What it tells of itself, for the admin server.
@@ -111,7 +121,8 @@ impl Relay {
         Shared {
             relay: self.config.relay.clone(),
             tuning: self.tuning.clone(),
-            encoder: Encoder::new(&self.config, Arc::clone(&self.catalogue), schema_ids),
+            encoder: Encoder::new(&self.config, Arc::clone(&self.catalogue), schema_ids)
+                .with_traces(self.traces.clone()),
             health: Arc::clone(&self.health),
         }
     }
@@ -121,7 +132,8 @@ impl Relay {
         let mut backoff = Pace::new(self.tuning.backoff_min, self.tuning.backoff_max);
         let mut refusals = 0;
         loop {
-            let error = match self.try_prepare().await {
+            let prepared = self.try_prepare().instrument(info_span!("prepare relay"));
+            let error = match prepared.await {
                 Ok(schema_ids) => return Ok(schema_ids),
                 Err(error) => error,
             };

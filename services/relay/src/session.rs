@@ -261,3 +261,6 @@ fn reject_sql() -> String {
          select pg_backend_pid(), (select count(*) from moved)"
     )
 }
+
+#[cfg(test)]
+mod tests;

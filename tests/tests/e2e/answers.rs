@@ -15,7 +15,7 @@ async fn each_answer_has_its_end_and_other_chats_go_on() {
             "{\"ok\":false,\"error_code\":400,\"description\":\"Bad Request: can't parse entities: x\"}"}}}},
         {"match": {"chat_id": "5", "times": 1}, "action": {"answer": {"server_error": {"status": 502, "html": true}}}},
         {"match": {"chat_id": "6"}, "action": {"answer": {"server_error": {"status": 503}}}},
-        {"match": {"chat_id": "8", "times": 1}, "action": {"answer": {"migrated": {"new_chat_id": -100_155_791_2345_i64}}}},
+        {"match": {"chat_id": "8", "times": 1}, "action": {"answer": {"migrated": {"new_chat_id": -1_001_557_912_345_i64}}}},
     ]}));
     let (_relay, _dispatcher) = (world.relay().await, world.dispatcher(1).await);
     let mut messages = Vec::new();
@@ -52,7 +52,7 @@ async fn each_answer_has_its_end_and_other_chats_go_on() {
             "S23: in order"
         );
     }
-    assert_eq!(world.texts(-100_155_791_2345), ["first 8"], "S8");
+    assert_eq!(world.texts(-1_001_557_912_345), ["first 8"], "S8");
     assert_eq!(world.calls(6).len(), 8, "both messages, four attempts each");
     let reason = &ends[(4 - 1) * 2].2;
     assert!(reason.contains("can't parse entities"), "{reason}");

@@ -1,7 +1,7 @@
 use std::collections::HashSet;
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tidings_delivery::{Answer, ClaimOutcome};
 use tokio::sync::{Semaphore, mpsc};
@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 use tracing::warn;
 
 use super::store::StoreError;
-use super::{Answered, Ask, Claim, Key, Release, Settle, Start, Store};
+use super::{Answered, Ask, Claim, Key, Release, Settle, Start, Statement, StatementKind, Store};
 
 /// Where statements are asked for. The queues have no bound of their own: each holds at most one statement of each
 /// record that the machine holds, and a release of each.
@@ -44,20 +44,34 @@ impl Claims {
             places: Arc::clone(&shared.places),
             connections,
             claims: spawn(&mut queues, &shared, |shared, asks| async move {
+                let began = SystemTime::now();
                 let outcomes = shared.store.claim(&asks).await;
-                shared.tell_claims(asks, outcomes);
+                shared.tell_claims(asks, outcomes, (StatementKind::Claim, began));
             }),
             renewals: spawn(&mut queues, &shared, |shared, asks| async move {
+                let began = SystemTime::now();
                 let outcomes = shared.store.renew(&asks).await;
-                shared.tell_claims(asks, outcomes);
+                shared.tell_claims(asks, outcomes, (StatementKind::Renew, began));
             }),
             starts: spawn(&mut queues, &shared, |shared, asks| async move {
+                let began = SystemTime::now();
                 let done = shared.store.start(&asks).await;
-                shared.tell(asks, done, |slot, answer| Answered::Start { slot, answer });
+                let statement = ended(StatementKind::Started, began, &asks, done.is_err());
+                shared.tell(asks, done, |slot, answer| Answered::Start {
+                    slot,
+                    answer,
+                    statement,
+                });
             }),
             settles: spawn(&mut queues, &shared, |shared, asks| async move {
+                let began = SystemTime::now();
                 let done = shared.store.settle(&asks).await;
-                shared.tell(asks, done, |slot, answer| Answered::Settle { slot, answer });
+                let statement = ended(StatementKind::Sent, began, &asks, done.is_err());
+                shared.tell(asks, done, |slot, answer| Answered::Settle {
+                    slot,
+                    answer,
+                    statement,
+                });
             }),
             releases: spawn(&mut queues, &shared, |shared, asks| async move {
                 if let Err(error) = shared.store.release(&asks).await {
@@ -121,7 +135,13 @@ struct Shared {
 }
 
 impl Shared {
-    fn tell_claims(&self, asks: Vec<Ask<Claim>>, outcomes: Result<Vec<ClaimOutcome>, StoreError>) {
+    fn tell_claims(
+        &self,
+        asks: Vec<Ask<Claim>>,
+        outcomes: Result<Vec<ClaimOutcome>, StoreError>,
+        (kind, began): (StatementKind, SystemTime),
+    ) {
+        let statement = ended(kind, began, &asks, outcomes.is_err());
         let outcomes = outcomes.unwrap_or_else(|error| {
             log_failure("claim", asks.len(), &error);
             vec![ClaimOutcome::Failed; asks.len()]
@@ -131,6 +151,7 @@ impl Shared {
                 slot: ask.slot,
                 asked_at: ask.what.asked_at,
                 outcome,
+                statement,
             });
         }
     }
@@ -139,7 +160,7 @@ impl Shared {
         &self,
         asks: Vec<Ask<T>>,
         done: Result<Vec<Answer>, StoreError>,
-        answered: fn(tidings_delivery::SlotId, Answer) -> Answered,
+        answered: impl Fn(tidings_delivery::SlotId, Answer) -> Answered,
     ) {
         let done = done.unwrap_or_else(|error| {
             log_failure("record", asks.len(), &error);
@@ -148,6 +169,16 @@ impl Shared {
         for (ask, answer) in asks.into_iter().zip(done) {
             let _ = self.answers.send(answered(ask.slot, answer));
         }
+    }
+}
+
+fn ended<T>(kind: StatementKind, began: SystemTime, asks: &[Ask<T>], failed: bool) -> Statement {
+    Statement {
+        kind,
+        began,
+        ended: SystemTime::now(),
+        messages: u32::try_from(asks.len()).unwrap_or(u32::MAX),
+        failed,
     }
 }
 

@@ -8,7 +8,7 @@ mod sql;
 mod store;
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tidings_delivery::{Answer, ClaimOutcome, Moment, Settlement, SlotId};
 use uuid::Uuid;
@@ -77,15 +77,61 @@ pub(crate) enum Answered {
         slot: SlotId,
         asked_at: Moment,
         outcome: ClaimOutcome,
+        statement: Statement,
     },
     Start {
         slot: SlotId,
         answer: Answer,
+        statement: Statement,
     },
     Settle {
         slot: SlotId,
         answer: Answer,
+        statement: Statement,
     },
+}
+
+/// A statement that ended, for the traces of those it was about.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Statement {
+    pub(crate) kind: StatementKind,
+    pub(crate) began: SystemTime,
+    pub(crate) ended: SystemTime,
+    /// How many messages went together.
+    pub(crate) messages: u32,
+    /// There was no answer.
+    pub(crate) failed: bool,
+}
+
+/// What a statement is for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum StatementKind {
+    Claim,
+    Renew,
+    Started,
+    Sent,
+}
+
+impl StatementKind {
+    /// What it is called in traces.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Claim => "claim",
+            Self::Renew => "renew",
+            Self::Started => "started",
+            Self::Sent => "sent",
+        }
+    }
+
+    /// OpenTelemetry's `db.operation.name` and `db.query.summary`.
+    pub(crate) fn summary(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Claim => ("INSERT", "INSERT tidings_delivery.claims"),
+            Self::Renew | Self::Started | Self::Sent => {
+                ("UPDATE", "UPDATE tidings_delivery.claims")
+            }
+        }
+    }
 }
 
 /// What every statement needs to know of this worker.

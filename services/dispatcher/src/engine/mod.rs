@@ -16,6 +16,7 @@ use tidings_delivery::{
     Poison, RetryName, SlotId,
 };
 use tidings_edge::registry::SchemaCache;
+use tidings_edge::telemetry::Traces;
 use tidings_envelope::{Message, Policy, RetryProfile};
 use tidings_platforms::Classified;
 use tokio::sync::mpsc;
@@ -27,6 +28,7 @@ use crate::consumer::{FromKafka, Lanes, Member, MemberOptions, ToKafka};
 use crate::dead_letters::SharedDeadLetters;
 use crate::decode::{Decoded, Decoder, Intake};
 use crate::stats::Stats;
+use crate::traces::MessageTrace;
 
 use assignment::Assignment;
 use unresolved::Unresolved;
@@ -49,6 +51,8 @@ pub(super) struct Payload {
     pub(super) received: Instant,
     /// The platform's or the failure's last words.
     pub(super) last_reason: Arc<str>,
+    /// `None` when it is not sampled.
+    pub(super) trace: Option<MessageTrace>,
 }
 
 /// What comes back from what the engine started.
@@ -106,6 +110,7 @@ pub(crate) struct Parts {
     pub(crate) dead_letter_topics: HashMap<String, Arc<str>>,
     pub(crate) member: Box<dyn Fn() -> MemberOptions + Send>,
     pub(crate) stats: Arc<Stats>,
+    pub(crate) traces: Traces,
     pub(crate) group: String,
     pub(crate) drain_deadline: Duration,
     pub(crate) progress_deadline: Duration,
@@ -258,19 +263,43 @@ impl Engine {
     }
 
     fn take_answer(&mut self, answer: Answered) {
+        self.trace_answer(&answer);
         self.tell(match answer {
             Answered::Claim {
                 slot,
                 asked_at,
                 outcome,
+                ..
             } => Event::Claimed {
                 slot,
                 asked_at,
                 outcome,
             },
-            Answered::Start { slot, answer } => Event::Started { slot, answer },
-            Answered::Settle { slot, answer } => Event::Recorded { slot, answer },
+            Answered::Start { slot, answer, .. } => Event::Started { slot, answer },
+            Answered::Settle { slot, answer, .. } => Event::Recorded { slot, answer },
         });
+    }
+
+    fn trace_answer(&self, answer: &Answered) {
+        let (Answered::Claim {
+            slot, statement, ..
+        }
+        | Answered::Start {
+            slot, statement, ..
+        }
+        | Answered::Settle {
+            slot, statement, ..
+        }) = answer;
+        let Some(payload) = self.payloads.get(slot) else {
+            return;
+        };
+        match (&payload.trace, answer) {
+            (None, _) => {}
+            (Some(trace), Answered::Settle { .. }) => trace.settled(&payload.record, statement),
+            (Some(trace), Answered::Claim { .. } | Answered::Start { .. }) => {
+                trace.statement(statement);
+            }
+        }
     }
 
     fn take_inputs(&mut self, first: Input) -> Result<(), EngineError> {
@@ -356,6 +385,7 @@ impl Engine {
         } = intake;
         let offset = record.offset();
         let decoded = self.in_turn(slot, partition, record.key(), decoded);
+        let trace = MessageTrace::begin(&self.parts.traces, &record);
         self.payloads.insert(
             slot,
             Payload {
@@ -365,6 +395,7 @@ impl Engine {
                 key: None,
                 received: Instant::now(),
                 last_reason: Arc::from(""),
+                trace,
             },
         );
         let content = self.content(slot, decoded);

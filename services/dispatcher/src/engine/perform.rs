@@ -8,10 +8,11 @@ use tidings_delivery::{DeadLetterFacts, Effect, Outcome, PartitionId, SlotId};
 use tracing::{error, warn};
 
 use super::{Engine, Input, Payload};
-use crate::calls::Attempt;
+use crate::calls::{Attempt, Attempted};
 use crate::claims::{Ask, Claim, Release, Settle, Start};
 use crate::consumer::ToKafka;
 use crate::stats::Line;
+use crate::traces::MessageTrace;
 
 impl Engine {
     pub(super) fn perform(&mut self, effect: Effect) {
@@ -68,6 +69,9 @@ impl Engine {
                 };
                 if let Some(ask) = self.ask_about(slot, settle) {
                     self.parts.claims.settle(ask);
+                    if let Some(trace) = self.trace(slot) {
+                        trace.settling();
+                    }
                 }
             }
             Effect::DeadLetter { slot, facts } => self.dead_letter(slot, facts),
@@ -104,7 +108,11 @@ impl Engine {
         Some(Ask { slot, key, what })
     }
 
-    fn call(&self, slot: SlotId, fence: i64, call: u32, target: Option<Arc<str>>) {
+    fn trace(&mut self, slot: SlotId) -> Option<&mut MessageTrace> {
+        self.payloads.get_mut(&slot)?.trace.as_mut()
+    }
+
+    fn call(&mut self, slot: SlotId, fence: i64, call: u32, target: Option<Arc<str>>) {
         let message = self.payloads.get(&slot).and_then(|p| p.message.clone());
         let Some(message) = message else {
             return;
@@ -122,10 +130,14 @@ impl Engine {
         };
         let caller = Arc::clone(&self.parts.caller);
         let inputs = self.inputs.clone();
+        let trace = self.trace(slot).map(|trace| trace.under());
         tokio::spawn(async move {
             let began = Instant::now();
-            let classified = caller.attempt(&attempt).await;
+            let Attempted { classified, call } = caller.attempt(&attempt).await;
             let took = began.elapsed();
+            if let (Some(trace), Some(facts)) = (trace, call) {
+                trace.called(&facts, attempt.call, attempt.fence, &classified);
+            }
             // Closed means that the worker ended; the claim says the rest.
             let _ = inputs.send(Input::Answered {
                 slot,
@@ -135,10 +147,17 @@ impl Engine {
         });
     }
 
-    fn dead_letter(&self, slot: SlotId, facts: DeadLetterFacts) {
-        let Some(payload) = self.payloads.get(&slot) else {
+    fn dead_letter(&mut self, slot: SlotId, facts: DeadLetterFacts) {
+        let Some(payload) = self.payloads.get_mut(&slot) else {
             return;
         };
+        if let Some(trace) = &mut payload.trace {
+            trace.gives_up(&facts);
+        }
+        let trace = payload
+            .trace
+            .as_ref()
+            .map(|trace| (trace.under(), trace.traceparent()));
         let lane = self.parts.lanes.get(payload.partition);
         let Some(topic) = self.parts.dead_letter_topics.get(&lane.platform).cloned() else {
             return;
@@ -147,7 +166,11 @@ impl Engine {
         let letters = Arc::clone(&self.parts.dead_letters);
         let inputs = self.inputs.clone();
         tokio::spawn(async move {
-            let acknowledged = letters.append(&topic, &record, &facts).await;
+            let (trace, traceparent) = trace.unzip();
+            let acknowledged = letters.append(&topic, &record, &facts, traceparent).await;
+            if let Some(trace) = trace {
+                trace.dead_lettered(&topic, acknowledged);
+            }
             let _ = inputs.send(Input::DeadLettered { slot, acknowledged });
         });
     }
@@ -160,16 +183,19 @@ impl Engine {
     }
 
     fn finish_slot(&mut self, slot: SlotId, outcome: Outcome, attempts: u32) {
-        let Some(payload) = self.payloads.remove(&slot) else {
+        let Some(mut payload) = self.payloads.remove(&slot) else {
             return;
         };
         if self.anything_unresolved() {
             let key = payload.record.key().unwrap_or_default().to_vec();
             self.forget_unresolved(slot, &(payload.partition, key));
         }
-        self.parts
-            .stats
-            .finished(&self.line(&payload, outcome, attempts));
+        let trace = payload.trace.take();
+        let line = self.line(&payload, outcome, attempts);
+        self.parts.stats.finished(&line);
+        if let Some(trace) = trace {
+            trace.finish(&line);
+        }
     }
 
     fn line<'a>(&'a self, payload: &'a Payload, outcome: Outcome, attempts: u32) -> Line<'a> {

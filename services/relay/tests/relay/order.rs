@@ -22,23 +22,23 @@ async fn a_row_that_commits_after_higher_ids_is_not_skipped() {
     relay.stop().await;
 }
 
-/// The late transaction has the highest id of all that run, so no snapshot of PostgreSQL lists it.
+/// The late transaction is the younger one, and its row the older.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_late_row_of_a_transaction_that_no_snapshot_listed_is_not_overtaken() {
+async fn a_late_row_of_a_younger_transaction_is_not_overtaken() {
     let world = World::new().await;
     let relay = world.start_relay();
-    let (lower, higher) = (world.service().await, world.service().await);
-    lower
+    let (older, younger) = (world.service().await, world.service().await);
+    older
         .batch_execute("begin; select pg_current_xact_id()")
         .await
         .unwrap();
-    higher.batch_execute("begin").await.unwrap();
-    let first = notify(&higher, "1", "low id, high transaction id").await;
-    let beside = notify(&lower, "1", "high id, low transaction id").await;
-    lower.batch_execute("commit").await.unwrap();
+    younger.batch_execute("begin").await.unwrap();
+    let first = notify(&younger, "1", "low id, high transaction id").await;
+    let beside = notify(&older, "1", "high id, low transaction id").await;
+    older.batch_execute("commit").await.unwrap();
     world.until_arrived(LANE, &[beside]).await;
-    higher.batch_execute("commit").await.unwrap();
-    let second = notify(&lower, "1", "after the commit").await;
+    younger.batch_execute("commit").await.unwrap();
+    let second = notify(&older, "1", "after the commit").await;
     let arrived = world.until_arrived(LANE, &[first, second]).await;
     assert_eq!(of_chat(&arrived, "1"), [beside, first, second]);
     relay.stop().await;

@@ -1,0 +1,190 @@
+//! Effects, performed. A new one does not compile until it has its arm here.
+
+use tidings_delivery::{Effect, Outcome, PartitionId, Settlement, SlotId};
+
+use super::{Held, Phase, WorkerNews, WorkerRef};
+use crate::claims::{ClaimAsk, Statement};
+use crate::invariants;
+use crate::kafka::Record;
+use crate::times::{MILLI, SECOND};
+use crate::trace::note;
+use crate::world::World;
+
+impl World {
+    pub(super) fn perform(&mut self, to: WorkerRef, effect: Effect) {
+        match effect {
+            Effect::Claim { slot, .. } => {
+                self.check(self.may_begin(to, slot));
+                self.claim(to, effect);
+            }
+            Effect::Start { slot, fence } => {
+                self.check(self.may_begin(to, slot));
+                if let Some(message) = self.message_of(to, slot) {
+                    let start = Statement::Start {
+                        slot,
+                        message,
+                        fence,
+                    };
+                    self.send(to, start);
+                }
+            }
+            Effect::Call {
+                slot, fence, call, ..
+            } => {
+                self.check(self.may_begin(to, slot));
+                self.call(to, slot, fence, call);
+            }
+            Effect::Settle {
+                slot,
+                settlement,
+                fence,
+                ..
+            } => self.ask_settle(to, slot, settlement, fence),
+            Effect::DeadLetter { slot, .. } => self.dead_letter(to, slot),
+            Effect::Release { slot, fence } => self.ask_release(to, slot, fence),
+            Effect::Commit { partition, offset } => self.commit(to, partition, offset),
+            Effect::Pause(id) => self.pause(to, id, true),
+            Effect::Resume(id) => self.pause(to, id, false),
+            Effect::Drained(id) => self.abandon(to, id),
+            Effect::FencedPartition(id) => self.fenced(to, id),
+            Effect::AccountBroken { .. } => self.counts.add("accounts rested"),
+            Effect::Finish { slot, outcome, .. } => self.finish(to, slot, outcome),
+        }
+    }
+
+    fn held(&self, to: WorkerRef, slot: SlotId) -> Option<&Held> {
+        self.workers[to.worker].slots.get(&slot)
+    }
+
+    pub(super) fn message_of(&self, to: WorkerRef, slot: SlotId) -> Option<usize> {
+        match self.held(to, slot)?.record {
+            Record::Message(message) => Some(message),
+            Record::Poison => None,
+        }
+    }
+
+    /// Whether a record's assignment still is the worker's, and not being taken back.
+    fn may_begin(&self, to: WorkerRef, slot: SlotId) -> invariants::Checked {
+        let owned = self.held(to, slot).is_some_and(|held| {
+            let assignment = self.workers[to.worker].assignments.get(&held.partition);
+            assignment.is_some_and(|assignment| {
+                assignment.phase == Phase::Owned && assignment.generation == held.generation
+            })
+        });
+        invariants::nothing_starts_after_its_assignment(to, slot, owned)
+    }
+
+    fn claim(&mut self, to: WorkerRef, effect: Effect) {
+        let Effect::Claim {
+            slot,
+            partition,
+            epoch,
+            renew,
+            attempts,
+            first_failed_at_micros,
+        } = effect
+        else {
+            return;
+        };
+        let Some(message) = self.message_of(to, slot) else {
+            return;
+        };
+        let ask = ClaimAsk {
+            message,
+            partition,
+            epoch,
+            renew,
+            attempts,
+            first_failed_at_micros,
+        };
+        let asked_at = self.moment(to.worker);
+        let claim = Statement::Claim {
+            slot,
+            asked_at,
+            ask,
+        };
+        self.send(to, claim);
+    }
+
+    fn ask_settle(&mut self, to: WorkerRef, slot: SlotId, end: Settlement, fence: i64) {
+        let Some(message) = self.message_of(to, slot) else {
+            return;
+        };
+        let attempt = self.held(to, slot).and_then(|held| held.attempt);
+        let settle = Statement::Settle {
+            slot,
+            message,
+            fence,
+            end,
+            attempt: attempt.filter(|_| end == Settlement::Delivered),
+        };
+        self.send(to, settle);
+    }
+
+    fn ask_release(&mut self, to: WorkerRef, slot: SlotId, fence: i64) {
+        let Some(message) = self.message_of(to, slot) else {
+            return;
+        };
+        self.check(invariants::a_claim_is_given_back_only_unused(
+            &self.ledger,
+            to,
+            message,
+        ));
+        self.counts.add("claims given back");
+        self.send(to, Statement::Release { message, fence });
+    }
+
+    fn dead_letter(&mut self, to: WorkerRef, slot: SlotId) {
+        let Some(held) = self.held(to, slot).copied() else {
+            return;
+        };
+        let refused = self.faults() && self.random.chance(50);
+        let acknowledged = !refused && !self.kafka.is_down(self.now);
+        // An acknowledgement may be lost as well: the record is there twice then.
+        let appended = acknowledged || self.random.chance(300);
+        if appended {
+            self.kafka.dead_letters.insert((held.partition, held.offset));
+            if let Record::Message(message) = held.record {
+                self.kafka.dead_messages.insert(message);
+            }
+        }
+        if !acknowledged {
+            self.counts.add("dead letters not acknowledged");
+        }
+        let most = if acknowledged { 20 * MILLI } else { SECOND };
+        self.tell_worker(MILLI, most, to, WorkerNews::DeadLettered(slot, acknowledged));
+    }
+
+    fn commit(&mut self, to: WorkerRef, partition: PartitionId, offset: i64) {
+        let offset = offset as usize;
+        self.check(invariants::commit_passes_only_what_has_its_end(
+            self, partition, offset,
+        ));
+        self.commit_soon(to, partition, offset);
+    }
+
+    fn pause(&mut self, to: WorkerRef, id: PartitionId, paused: bool) {
+        let assignments = &mut self.workers[to.worker].assignments;
+        if let Some(assignment) = assignments.get_mut(&id) {
+            assignment.paused = paused;
+        }
+        if paused {
+            self.counts.add("partitions paused for a bound");
+        } else {
+            self.fetch_soon(to);
+        }
+    }
+
+    fn finish(&mut self, to: WorkerRef, slot: SlotId, outcome: Outcome) {
+        if let Some(message) = self.message_of(to, slot) {
+            note!(self, "{to}: {} leaves: {outcome:?}", self.name(message));
+        }
+        match outcome {
+            Outcome::Duplicate(_) => self.counts.add("duplicates suppressed"),
+            Outcome::Handed => self.counts.add("records left to the next owner"),
+            Outcome::Fenced => self.counts.add("records left to another worker"),
+            Outcome::Settled(_) | Outcome::Poison => {}
+        }
+        self.workers[to.worker].slots.remove(&slot);
+    }
+}
