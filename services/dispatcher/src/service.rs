@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
 use tidings_edge::telemetry::{MetricsHandle, Traces};
 use tidings_envelope::{Catalogue, CatalogueError};
 use tokio::sync::{mpsc, oneshot};
-use tracing::{info, warn};
+use tracing::{Instrument as _, info, info_span, warn};
 use uuid::Uuid;
 
 use crate::calls::Caller;
@@ -70,6 +70,16 @@ pub enum DispatcherError {
     /// The event types.
     #[error("the event types' schemas are broken")]
     Catalogue(#[from] CatalogueError),
+    /// A policy for an event type that does not exist.
+    #[error(
+        "dispatcher.policies: there is no event type {event_type:?}; the known ones are {known}"
+    )]
+    UnknownEventType {
+        /// What is configured.
+        event_type: String,
+        /// What exists.
+        known: String,
+    },
     /// The client that calls platforms.
     #[error("the platforms' client could not be made")]
     Client(#[from] PlatformClientError),
@@ -122,6 +132,7 @@ impl Dispatcher {
             .map_err(DispatcherError::Topics)?;
         let pool = self.pool()?;
         maintain(&pool, self.config.dispatcher.dedupe_retention_days)
+            .instrument(info_span!("maintain claims"))
             .await
             .map_err(DispatcherError::State)?;
         let accounts: Vec<String> = self.config.accounts.keys().cloned().collect();
@@ -155,6 +166,7 @@ impl Dispatcher {
     fn parts(&self, owner: Uuid, pool: Pool, stats: Arc<Stats>) -> Result<Parts, DispatcherError> {
         let config = &self.config;
         let catalogue = Arc::new(Catalogue::builtin()?);
+        check_policies(config, &catalogue)?;
         let limits = tidings_envelope::Limits {
             payload_bytes: config.relay.payload_bytes,
         };
@@ -190,10 +202,26 @@ impl Dispatcher {
             answers,
             stats,
             traces: self.traces.clone(),
+            policies: dispatcher.policies.clone(),
             group: dispatcher.group.clone(),
             drain_deadline: dispatcher.drain_deadline,
             progress_deadline: dispatcher.progress_deadline,
         })
+    }
+}
+
+fn check_policies(config: &Config, catalogue: &Catalogue) -> Result<(), DispatcherError> {
+    let names = config.dispatcher.policies.keys();
+    let mut unknown = names.filter(|name| catalogue.versions(name).next().is_none());
+    match unknown.next() {
+        None => Ok(()),
+        Some(event_type) => {
+            let known: BTreeSet<&str> = catalogue.iter().map(|event| event.name()).collect();
+            Err(DispatcherError::UnknownEventType {
+                event_type: event_type.clone(),
+                known: known.into_iter().collect::<Vec<_>>().join(", "),
+            })
+        }
     }
 }
 
@@ -309,7 +337,8 @@ async fn drop_old_claims(connection: &Client, retention_days: u32) -> Result<(),
 async fn keep_maintained(pool: Pool, retention_days: u32) {
     loop {
         tokio::time::sleep(MAINTENANCE).await;
-        if let Err(error) = maintain(&pool, retention_days).await {
+        let maintained = maintain(&pool, retention_days).instrument(info_span!("maintain claims"));
+        if let Err(error) = maintained.await {
             warn!(error = %error, "the claims' day partitions were not maintained; tried again in an hour");
         }
     }

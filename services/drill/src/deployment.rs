@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::fs;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -60,6 +61,10 @@ pub struct Place {
     pub registry_url: String,
     /// The simulator of the platforms.
     pub simulator_url: String,
+    /// Jaeger's query API, if the stack has it.
+    pub jaeger_url: Option<String>,
+    /// Where the roles send every message's spans: Jaeger, if the stack has it.
+    pub otlp_url: Option<String>,
     /// Prefix of the topics.
     pub prefix: String,
     /// The dispatchers' group.
@@ -94,6 +99,8 @@ impl Deployment {
             brokers: addresses.kafka_brokers.clone(),
             registry_url: addresses.registry_url.clone(),
             simulator_url: simulator.base_url(),
+            jaeger_url: addresses.jaeger_query_url.clone(),
+            otlp_url: addresses.otlp_url.clone(),
             prefix: options.name.clone(),
             group: format!("{}-dispatcher", options.name),
         };
@@ -166,6 +173,7 @@ impl Deployment {
             &self.config_file,
             &options.folder,
         )
+        .with_environment(tracing_variables(&self.place))
     }
 
     /// Ends the simulator; the roles end with their [`Role`]s.
@@ -175,6 +183,18 @@ impl Deployment {
     pub async fn stop(self) -> Result<(), DrillError> {
         Ok(self.simulator.stop().await?)
     }
+}
+
+/// Everything is traced, and shown a moment later.
+fn tracing_variables(place: &Place) -> Vec<(&'static str, OsString)> {
+    let Some(otlp_url) = &place.otlp_url else {
+        return Vec::new();
+    };
+    vec![
+        ("OTEL_EXPORTER_OTLP_ENDPOINT", otlp_url.into()),
+        ("OTEL_TRACES_SAMPLER", "always_on".into()),
+        ("OTEL_BSP_SCHEDULE_DELAY", "200".into()),
+    ]
 }
 
 fn write_config(options: &DeploymentOptions, place: &Place) -> Result<PathBuf, DrillError> {
@@ -191,7 +211,7 @@ fn config_text(options: &DeploymentOptions, place: &Place, token_file: &Path) ->
     let quoted = |text: &str| toml::Value::from(text).to_string();
     let millis = |time: Duration| format!("\"{}ms\"", time.as_millis());
     format!(
-        "[kafka]\nbrokers = {}\nprefix = {}\npartitions = {}\nsession_timeout = {}\n\n\
+        "[kafka]\nbrokers = {}\nprefix = {}\npartitions = {}\nsession_timeout = {}\ngroup_protocol = {}\n\n\
          [upstream]\ndatabase = {}\n\n[state]\ndatabase = {}\n\n[registry]\nurl = {}\n\n\
          [dispatcher]\ngroup = {}\ncall_deadline = {}\nlease = {}\nlease_margin = {}\ndrain_deadline = {}\nmax_records = {}\n\n\
          [dispatcher.retry.standard]\nbase = {}\nattempts = {}\n\n\
@@ -200,6 +220,7 @@ fn config_text(options: &DeploymentOptions, place: &Place, token_file: &Path) ->
         quoted(&place.prefix),
         profile.partitions,
         millis(profile.session_timeout),
+        quoted(profile.group_protocol),
         quoted(&place.upstream_url),
         quoted(&place.state_url),
         quoted(&place.registry_url),

@@ -19,6 +19,8 @@ pub struct Profile {
     pub retry_base: Duration,
     /// Attempts of the standard retry profile.
     pub retry_attempts: u32,
+    /// The dispatchers' group protocol: `classic` or `consumer`.
+    pub group_protocol: &'static str,
     /// Records that one worker holds.
     pub max_records: usize,
     /// Further settings, `section.key = value` in TOML, after all others.
@@ -38,6 +40,7 @@ impl Profile {
             drain_deadline: Duration::from_secs(5),
             retry_base: Duration::from_millis(200),
             retry_attempts: 8,
+            group_protocol: "classic",
             max_records: 10_000,
             more: String::new(),
         }

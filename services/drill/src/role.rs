@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -65,6 +66,13 @@ impl Role {
             address_file,
             process: None,
         }
+    }
+
+    /// With further variables in its environment.
+    #[must_use]
+    pub fn with_environment(mut self, variables: Vec<(&'static str, OsString)>) -> Self {
+        self.program.environment.extend(variables);
+        self
     }
 
     /// `relay-1`, `dispatcher-2` …

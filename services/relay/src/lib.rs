@@ -3,7 +3,7 @@
 //! Reading order: [`Relay`] (starts, is counted among the relays, stops), `shards` (takes and lets go of its share),
 //! `shard` (owns one shard, again and again after failures), `worker` (the loop over one session and one producer),
 //! `intake` (what was read) and `outlet` (what was sent), `session` and `read` (the statements), `encoder` (row → record),
-//! `publisher` (record → acknowledgement), `feeder` (rejected rows → dead-letter topic). Where the next read starts is
+//! `publisher` (record → acknowledgement), `traces` (their spans), `feeder` (rejected rows → dead-letter topic). Where the next read starts is
 //! decided by `tidings-outbox`.
 //!
 //! For upstream services in Rust there is [`publish()`]: the outbox row on their own transaction.

@@ -114,7 +114,9 @@ impl RowTraces {
             return;
         }
         self.traces.record(|| {
-            let span = create(&context, row.envelope.recorded_at, SystemTime::now(), "?");
+            // Its topic may be what is wrong with it.
+            let name = "create".to_owned();
+            let span = create(&context, row.envelope.recorded_at, SystemTime::now(), name);
             let key = row.envelope.aggregate_id.as_deref().unwrap_or_default();
             Facts::of(&row.envelope, key)
                 .describe(span)
@@ -126,7 +128,8 @@ impl RowTraces {
 impl Waiting {
     /// From the row's insert to its way out: what it waited in the outbox.
     fn create(&self) -> FinishedSpan {
-        let span = create(&self.context, self.recorded_at, self.queued_at, &self.topic);
+        let name = format!("create {}", self.topic);
+        let span = create(&self.context, self.recorded_at, self.queued_at, name);
         let span = span.messaging("create", &self.topic, self.partition);
         self.facts.describe(span)
     }
@@ -137,8 +140,7 @@ impl Waiting {
         let at = traces.new_span(create.trace_id);
         let name = format!("send {}", self.topic);
         let span = FinishedSpan::new(name, SpanKind::Client, at, self.queued_at, acknowledged_at)
-            .child_of(create)
-            .linked_to(create)
+            .created_by(create)
             .messaging("send", &self.topic, self.partition)
             .with(
                 attributes::MESSAGING_BATCH_COUNT,
@@ -175,11 +177,10 @@ fn create(
     context: &TraceContext,
     recorded_at: Micros,
     end: SystemTime,
-    topic: &str,
+    name: String,
 ) -> FinishedSpan {
     let micros = u64::try_from(recorded_at.0).unwrap_or_default();
     let start = UNIX_EPOCH + Duration::from_micros(micros);
-    let name = format!("create {topic}");
     let span = FinishedSpan::new(name, SpanKind::Producer, reference(context), start, end);
     match upstream_of(context) {
         Some(upstream) => span.child_of_remote(upstream),

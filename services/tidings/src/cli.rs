@@ -1,14 +1,15 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use uuid::Uuid;
 
 /// Carries events from upstream databases to people's chats: in order per chat, without loss, once.
 ///
 /// An upstream service writes an event with `tidings.publish(...)` in its own transaction; `relay` brings it to Kafka,
 /// `dispatcher` brings it to the chat. `up` and `demo` run all of that on this machine.
 ///
-/// Exit codes: 0 done, 1 failed, 2 wrong usage, 4 refused.
+/// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing matched, 4 refused.
 #[derive(Parser)]
 #[command(name = "tidings", version)]
 pub(crate) struct Cli {
@@ -35,9 +36,14 @@ pub(crate) enum Command {
     Topics(TopicsCommand),
     /// Commit orders' events as an upstream service does, with a ledger for the judge
     Load(LoadOptions),
+    /// Faults on real parts under load, judged
+    #[command(subcommand)]
+    Drill(DrillCommand),
     /// Compare what was committed with what people received (runs tidings-judge; see its --help)
     #[command(disable_help_flag = true)]
     Judge(JudgeOptions),
+    /// Show the way of one message as a waterfall, from Jaeger
+    Trace(TraceOptions),
 }
 
 #[derive(Subcommand)]
@@ -50,7 +56,7 @@ pub(crate) enum TopicsCommand {
 
 #[derive(Args)]
 pub(crate) struct ConfigOptions {
-    /// Configuration file (TOML). Without it: the defaults. TIDINGS_<SECTION>__<KEY> variables replace single keys
+    /// Configuration file (TOML). Without it: the defaults. `TIDINGS_<SECTION>__<KEY>` variables replace single keys
     #[arg(long, env = "TIDINGS_CONFIG")]
     pub(crate) config: Option<PathBuf>,
 }
@@ -147,8 +153,76 @@ pub(crate) struct LoadOptions {
 }
 
 #[derive(Args)]
+pub(crate) struct TraceOptions {
+    /// The message's id, as `tidings.publish` returned it
+    pub(crate) message_id: Uuid,
+    /// Jaeger's query API
+    #[arg(long, env = "TIDINGS_JAEGER", default_value = "http://127.0.0.1:16686")]
+    pub(crate) jaeger: String,
+    /// Print one JSON object a span
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args)]
 pub(crate) struct JudgeOptions {
     /// Arguments of tidings-judge
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) arguments: Vec<String>,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum DrillCommand {
+    /// Kill, freeze and terminate relays and dispatchers at random moments; one JSON line a round, then their sum
+    Crashes(CrashesOptions),
+}
+
+#[derive(Args)]
+pub(crate) struct CrashesOptions {
+    /// Faults in all; ten of them under one load are judged together
+    #[arg(long, default_value_t = 50)]
+    pub(crate) faults: usize,
+    /// What follows an unknown outcome, for every event type
+    #[arg(long, value_enum, default_value_t = DrillPolicy::Resend)]
+    pub(crate) policy: DrillPolicy,
+    /// The dispatchers' group protocol
+    #[arg(long, value_enum, default_value_t = DrillProtocol::Classic)]
+    pub(crate) protocol: DrillProtocol,
+    /// From this follow all faults and the load; printed
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DrillPolicy {
+    /// At least once
+    Resend,
+    /// At most once
+    Park,
+}
+
+impl DrillPolicy {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Resend => "resend",
+            Self::Park => "park",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DrillProtocol {
+    /// Cooperative-sticky
+    Classic,
+    /// KIP-848
+    Consumer,
+}
+
+impl DrillProtocol {
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Classic => "classic",
+            Self::Consumer => "consumer",
+        }
+    }
 }

@@ -1,24 +1,27 @@
 //! `tidings demo`: the whole way under load, one dispatcher killed in the middle, and the judge's word.
 
-use std::process::Stdio;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
-use tidings_drill::{Deployment, DeploymentOptions, Role, RoleKind};
+use tidings_drill::{Deployment, DeploymentOptions, Place, Role, RoleKind};
 use tidings_load::{LoadOptions, LoadReport};
 use tidings_stack::{StackOptions, StackSource};
+use tokio_postgres::NoTls;
 use uuid::Uuid;
 
 use crate::cli::DemoOptions;
 use crate::exit::Exit;
-use crate::judge;
+use crate::{judge, trace};
 
 /// A platform account that takes as many: so the demo stays under a minute when limits are in force.
 const EVENTS_PER_SECOND: f64 = 500.0;
 
 /// How long the platform takes over a call, so that some are in flight when the dispatcher dies.
 const PLATFORM_LATENCY_MILLIS: u64 = 20;
+
+/// How long a delivered message's last span may take to be seen in Jaeger.
+const TRACE_PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long the killed dispatcher is away.
 const AWAY: Duration = Duration::from_secs(1);
@@ -28,9 +31,9 @@ pub(crate) async fn run(options: DemoOptions) -> anyhow::Result<Exit> {
         quiet: options.json,
         began: Instant::now(),
     };
-    say.line("starting PostgreSQL, Kafka and the schema registry");
+    say.line("starting PostgreSQL, Kafka, the schema registry and Jaeger");
     let stack = StackSource::from_env()?
-        .start(StackOptions::default())
+        .start(StackOptions::default().with_jaeger_if_there())
         .await?;
     let folder = match &options.folder {
         Some(folder) => folder.clone(),
@@ -136,43 +139,52 @@ async fn load_and_kill(
     Ok((loading.await??, killed))
 }
 
-/// Runs the judge's program; its last line is the demo's last line. True when the promise was kept.
+/// The judge's last line is the demo's last line. True when the promise was kept.
 async fn judged(
     deployment: &Deployment,
     run: &str,
     killed: Option<Uuid>,
     only_json: bool,
 ) -> anyhow::Result<bool> {
-    let place = deployment.place();
-    let mut judge = judge::command()?;
-    judge
-        .env("TIDINGS_JUDGE_UPSTREAM", &place.upstream_url)
-        .env("TIDINGS_JUDGE_STATE", &place.state_url)
-        .args([
-            "--simulator",
-            &place.simulator_url,
-            "--brokers",
-            &place.brokers,
-        ])
-        .args([
-            "--prefix",
-            &place.prefix,
-            "--group",
-            &place.group,
-            "--run",
-            run,
-        ])
-        .arg("--require-delivery")
-        .stdout(Stdio::inherit());
+    let mut arguments = vec!["--require-delivery".to_owned()];
     if let Some(killed) = killed {
-        judge.args(["--killed", &killed.to_string()]);
+        arguments.extend(["--killed".to_owned(), killed.to_string()]);
     }
-    if only_json {
-        judge.arg("--json");
+    let verdict = judge::verdict(deployment.place(), run, &arguments).await?;
+    if !only_json {
+        println!("{}\n", verdict.table);
+        if let Some(trace) = one_trace(deployment.place()).await {
+            println!("{trace}");
+        }
     }
-    let status = judge
-        .status()
-        .await
-        .context("tidings-judge can not be run")?;
-    Ok(status.success())
+    println!("{}", verdict.json);
+    Ok(verdict.kept)
+}
+
+/// The way of the message that had the most trouble. Without Jaeger, or when it does not answer, there is none: the
+/// demo's word is the judge's.
+async fn one_trace(place: &Place) -> Option<String> {
+    let jaeger = place.jaeger_url.as_deref()?;
+    let message_id = most_troubled(&place.state_url).await;
+    let shown = match message_id {
+        Ok(Some(message_id)) => trace::of_delivered(jaeger, message_id, TRACE_PATIENCE).await,
+        Ok(None) => return None,
+        Err(error) => Err(error),
+    };
+    shown.unwrap_or_else(|error| Some(format!("no trace can be shown: {error:#}")))
+}
+
+/// Taken over from the killed dispatcher, else sent most often.
+async fn most_troubled(state_url: &str) -> anyhow::Result<Option<Uuid>> {
+    let (client, connection) = tokio_postgres::connect(state_url, NoTls).await?;
+    let connection = tokio::spawn(connection);
+    let asked = client
+        .query_opt(
+            "SELECT message_id FROM tidings_delivery.claims WHERE state = 'delivered'
+             ORDER BY fence DESC, attempts DESC, settled_at DESC LIMIT 1",
+            &[],
+        )
+        .await;
+    connection.abort();
+    Ok(asked?.map(|row| row.get(0)))
 }

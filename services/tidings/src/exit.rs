@@ -7,6 +7,8 @@ pub(crate) enum Exit {
     Done,
     /// 1
     Failed,
+    /// 3
+    NothingMatched,
     /// 4
     Refused,
 }
@@ -16,6 +18,7 @@ impl From<Exit> for ExitCode {
         match exit {
             Exit::Done => Self::SUCCESS,
             Exit::Failed => Self::FAILURE,
+            Exit::NothingMatched => Self::from(3),
             Exit::Refused => Self::from(4),
         }
     }

@@ -1,13 +1,16 @@
 //! `tidings`: one binary, a subcommand a role.
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod cli;
 mod demo;
+mod drills;
 mod exit;
 mod judge;
 mod load;
 mod prepare;
 mod roles;
 mod simulator;
+mod trace;
 mod up;
 
 use std::process::ExitCode;
@@ -39,7 +42,9 @@ async fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Migrate(options) => prepare::migrate(options).await,
         Command::Topics(TopicsCommand::Apply(options)) => prepare::apply_topics(options).await,
         Command::Topics(TopicsCommand::Check(options)) => prepare::check_topics(options).await,
+        Command::Drill(drill) => drills::run(drill).await,
         Command::Load(options) => load::run(options).await,
         Command::Judge(options) => judge::run(options).await,
+        Command::Trace(options) => trace::run(options).await,
     }
 }

@@ -24,7 +24,11 @@ pub(crate) async fn migrate(options: MigrateOptions) -> anyhow::Result<Exit> {
 
 pub(crate) async fn apply_topics(options: ConfigOptions) -> anyhow::Result<Exit> {
     let config = Config::load(options.config.as_deref())?;
-    let changes = kafka::apply(&config).await?;
+    let changes = match kafka::apply(&config).await {
+        Ok(changes) => changes,
+        Err(unfit @ kafka::TopicsError::Unfit(_)) => return Ok(refuse(&unfit)),
+        Err(error) => return Err(error.into()),
+    };
     if changes.is_empty() {
         println!("topics: up to date");
     }
@@ -45,10 +49,12 @@ pub(crate) async fn check_topics(options: ConfigOptions) -> anyhow::Result<Exit>
             println!("topics: as configured");
             Ok(Exit::Done)
         }
-        Err(unfit @ kafka::TopicsError::Unfit(_)) => {
-            println!("{unfit}");
-            Ok(Exit::Refused)
-        }
+        Err(unfit @ kafka::TopicsError::Unfit(_)) => Ok(refuse(&unfit)),
         Err(error) => Err(error.into()),
     }
+}
+
+fn refuse(unfit: &kafka::TopicsError) -> Exit {
+    println!("{unfit}");
+    Exit::Refused
 }

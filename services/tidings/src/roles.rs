@@ -9,7 +9,7 @@ use serde_json::json;
 use tidings_dispatcher::Dispatcher;
 use tidings_edge::config::Config;
 use tidings_edge::http::AdminServer;
-use tidings_edge::telemetry::{Metrics, MetricsHandle, init_logging};
+use tidings_edge::telemetry::{Metrics, MetricsHandle, Traces, init_logging_with_traces};
 use tidings_relay::{Relay, RelayOptions};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
@@ -20,33 +20,43 @@ use crate::cli::RoleOptions;
 use crate::exit::Exit;
 
 pub(crate) async fn relay(options: RoleOptions) -> anyhow::Result<Exit> {
-    let (config, metrics) = begin(&options, "relay")?;
+    let (config, metrics, traces) = begin(&options, "relay", "tidings-relay")?;
     let shutdown = asked_to_stop()?;
-    let relay = Relay::new(RelayOptions::new(config.clone()))?;
+    let relay = Relay::new(RelayOptions::new(config.clone()))?.with_traces(traces.clone());
     let admin = AdminServer::start(config.http.listen, metrics, relay.health()).await?;
     announce(options.address_file.as_deref(), admin.address(), None)?;
     let ended = relay.run(shutdown).await;
     admin.stop().await;
+    traces.shutdown().await;
     Ok(conclude(ended))
 }
 
 pub(crate) async fn dispatcher(options: RoleOptions) -> anyhow::Result<Exit> {
-    let (config, metrics) = begin(&options, "dispatcher")?;
+    let (config, metrics, traces) = begin(&options, "dispatcher", "tidings-dispatcher")?;
     let shutdown = asked_to_stop()?;
     let (started, running) = oneshot::channel();
     let address_file = options.address_file;
     let announced = tokio::spawn(announce_when_running(address_file, running));
     let ended = Dispatcher::new(config, metrics)
+        .with_traces(traces.clone())
         .run(shutdown, started)
         .await;
+    traces.shutdown().await;
     announced.await??;
     Ok(conclude(ended))
 }
 
-fn begin(options: &RoleOptions, role: &'static str) -> anyhow::Result<(Config, MetricsHandle)> {
+/// `service` is what the role is called in traces.
+fn begin(
+    options: &RoleOptions,
+    role: &'static str,
+    service: &'static str,
+) -> anyhow::Result<(Config, MetricsHandle, Traces)> {
     let config = Config::load(options.config.config.as_deref())?;
-    init_logging(&config.log, role)?;
-    Ok((config, Metrics::install()?))
+    let metrics = Metrics::install()?;
+    let traces = Traces::from_env(service)?;
+    init_logging_with_traces(&config.log, role, &traces)?;
+    Ok((config, metrics, traces))
 }
 
 async fn announce_when_running(

@@ -23,7 +23,7 @@ pub(crate) async fn run(options: UpOptions) -> anyhow::Result<Exit> {
         .start(StackOptions {
             folder: options.folder.as_ref().map(|folder| folder.join("stack")),
             keep,
-            ..StackOptions::default()
+            ..StackOptions::default().with_jaeger_if_there()
         })
         .await?;
     let roles_folder = match &options.folder {
@@ -79,6 +79,10 @@ fn print_places(deployment: &Deployment, roles: &[Role]) {
     ] {
         println!("{what:<20}{address}");
     }
+    match &place.jaeger_url {
+        Some(url) => println!("{:<20}{url}", "jaeger"),
+        None => println!("{:<20}not built: `make setup` builds it", "jaeger"),
+    }
     for role in roles {
         println!(
             "{:<20}http://{}/health",
@@ -99,6 +103,11 @@ fn print_places(deployment: &Deployment, roles: &[Role]) {
         "see what the platform got:\n  curl {}/sim/log",
         place.simulator_url
     );
+    if let Some(url) = &place.jaeger_url {
+        println!(
+            "follow a message:\n  tidings trace --jaeger {url} <the id that publish returned>"
+        );
+    }
     println!("\nCtrl-C stops everything.");
 }
 

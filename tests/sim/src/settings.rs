@@ -51,7 +51,7 @@ impl Settings {
                 .into_iter()
                 .filter(|_| random.chance(600))
                 .collect(),
-            fault_gap: random.pick(&[500_000, 2_000_000, 6_000_000]),
+            fault_gap: random.pick(&[1_000_000, 3_000_000, 8_000_000]),
             lost_statements_permille: random.pick(&[0, 10, 60]),
             slow_statements_permille: random.pick(&[0, 10, 60]),
             lost_requests_permille: random.pick(&[0, 20, 200]),

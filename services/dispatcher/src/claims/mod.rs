@@ -134,6 +134,18 @@ impl StatementKind {
     }
 }
 
+impl Answered {
+    /// Whether Postgres refused it to a zombie, or to one who came too late.
+    pub(crate) fn is_refusal(&self) -> bool {
+        match self {
+            Self::Claim { outcome, .. } => {
+                matches!(outcome, ClaimOutcome::Fenced | ClaimOutcome::StaleEpoch)
+            }
+            Self::Start { answer, .. } | Self::Settle { answer, .. } => *answer == Answer::Fenced,
+        }
+    }
+}
+
 /// What every statement needs to know of this worker.
 #[derive(Debug, Clone)]
 pub(crate) struct Identity {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use tidings_delivery::{Event, PartitionId};
 use tokio::sync::mpsc;
-use tracing::{info, warn};
+use tracing::{Instrument as _, info, info_span, warn};
 
 use super::{Engine, Input};
 use crate::claims::Store;
@@ -54,7 +54,8 @@ impl Engine {
             .map(|id| (self.parts.lanes.get(*id).topic.to_string(), id.partition))
             .collect();
         let store = Arc::clone(&self.parts.store);
-        tokio::spawn(bump(store, partitions, round, self.inputs.clone()));
+        let span = info_span!("bump epochs", partitions = ids.len(), round);
+        tokio::spawn(bump(store, partitions, round, self.inputs.clone()).instrument(span));
     }
 
     pub(super) fn epochs(&mut self, round: u64, epochs: &HashMap<(String, i32), i64>) {

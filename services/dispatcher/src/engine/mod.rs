@@ -1,23 +1,21 @@
 //! One loop that owns the machine: events in, effects performed in one exhaustive `match` (`perform.rs`).
 
 mod assignment;
+mod intake;
 mod perform;
 mod unresolved;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rdkafka::Message as _;
 use rdkafka::message::OwnedMessage;
-use tidings_delivery::{
-    Arrival, Content, Delivery, Effect, Event, Machine, Moment, Now, OnUnknown, PartitionId,
-    Poison, RetryName, SlotId,
-};
+use tidings_delivery::{Effect, Event, Machine, Moment, Now, PartitionId, SlotId};
+use tidings_edge::config::UnknownPolicy;
 use tidings_edge::registry::SchemaCache;
 use tidings_edge::telemetry::Traces;
-use tidings_envelope::{Message, Policy, RetryProfile};
+use tidings_envelope::Message;
 use tidings_platforms::Classified;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
@@ -26,7 +24,7 @@ use crate::calls::{Caller, now_micros};
 use crate::claims::{Answered, Claims, Key, Store};
 use crate::consumer::{FromKafka, Lanes, Member, MemberOptions, ToKafka};
 use crate::dead_letters::SharedDeadLetters;
-use crate::decode::{Decoded, Decoder, Intake};
+use crate::decode::Decoder;
 use crate::stats::Stats;
 use crate::traces::MessageTrace;
 
@@ -111,6 +109,7 @@ pub(crate) struct Parts {
     pub(crate) member: Box<dyn Fn() -> MemberOptions + Send>,
     pub(crate) stats: Arc<Stats>,
     pub(crate) traces: Traces,
+    pub(crate) policies: BTreeMap<String, UnknownPolicy>,
     pub(crate) group: String,
     pub(crate) drain_deadline: Duration,
     pub(crate) progress_deadline: Duration,
@@ -158,6 +157,10 @@ impl Engine {
     ) -> Result<(), EngineError> {
         let mut shutdown = pin!(shutdown);
         let mut from_kafka = self.join_group()?;
+        let registry = tokio::spawn(unresolved::watch_registry(
+            Arc::clone(&self.parts.schemas),
+            self.inputs.clone(),
+        ));
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         loop {
             let wake = self.wake_at();
@@ -179,6 +182,7 @@ impl Engine {
                 from_kafka = self.join_group()?;
             }
         }
+        registry.abort();
         self.finish().await;
         Ok(())
     }
@@ -263,6 +267,9 @@ impl Engine {
     }
 
     fn take_answer(&mut self, answer: Answered) {
+        if answer.is_refusal() {
+            self.parts.stats.fenced();
+        }
         self.trace_answer(&answer);
         self.tell(match answer {
             Answered::Claim {
@@ -374,87 +381,6 @@ impl Engine {
         false
     }
 
-    fn take_in(&mut self, intake: Intake) {
-        self.next_slot += 1;
-        let slot = SlotId(self.next_slot);
-        let Intake {
-            partition,
-            record,
-            bytes,
-            decoded,
-        } = intake;
-        let offset = record.offset();
-        let decoded = self.in_turn(slot, partition, record.key(), decoded);
-        let trace = MessageTrace::begin(&self.parts.traces, &record);
-        self.payloads.insert(
-            slot,
-            Payload {
-                partition,
-                record,
-                message: None,
-                key: None,
-                received: Instant::now(),
-                last_reason: Arc::from(""),
-                trace,
-            },
-        );
-        let content = self.content(slot, decoded);
-        self.tell(Event::Arrived(Arrival {
-            slot,
-            partition,
-            offset,
-            bytes,
-            content,
-        }));
-    }
-
-    /// What the machine needs to know of a record; keeps what the edge needs.
-    fn content(&mut self, slot: SlotId, decoded: Decoded) -> Content {
-        match decoded {
-            Decoded::NeedsSchema(_) => Content::Waiting,
-            Decoded::Poison(reason) => {
-                if let Some(payload) = self.payloads.get_mut(&slot) {
-                    payload.last_reason = Arc::clone(&reason);
-                }
-                Content::Poison(Poison { reason })
-            }
-            Decoded::Message(message) => {
-                let delivery = self.delivery(&message);
-                if let Some(payload) = self.payloads.get_mut(&slot) {
-                    payload.key = Some(key(&message));
-                    payload.message = Some(message);
-                }
-                Content::Message(delivery)
-            }
-        }
-    }
-
-    fn delivery(&self, message: &Message) -> Delivery {
-        let (chat, account) = message.envelope.destination.as_ref().map_or_else(
-            || (String::new(), String::new()),
-            |to| (to.chat_key(), format!("{}:{}", to.platform, to.account)),
-        );
-        // Names from a topic are untrusted: accounts that nobody configured share one bulkhead.
-        let account = if self.parts.caller.knows(&account) {
-            account
-        } else {
-            "unknown".to_owned()
-        };
-        Delivery {
-            chat: chat.into(),
-            account: account.into(),
-            expires_at_micros: message.envelope.expires_at.map(|at| at.0),
-            on_unknown: match message.event.policy() {
-                Policy::Resend => OnUnknown::Resend,
-                Policy::Park => OnUnknown::Park,
-            },
-            retry: match message.event.retry() {
-                RetryProfile::Standard => RetryName::Standard,
-                RetryProfile::Interactive => RetryName::Interactive,
-            },
-        }
-    }
-
     fn keep_house(&mut self) -> Result<(), EngineError> {
         self.parts
             .stats
@@ -470,16 +396,5 @@ impl Engine {
             return Err(EngineError::MemberStuck(silent));
         }
         Ok(())
-    }
-}
-
-const MICROS_PER_DAY: i64 = 86_400_000_000;
-
-fn key(message: &Message) -> Key {
-    let day = message.envelope.recorded_at.0.div_euclid(MICROS_PER_DAY);
-    Key {
-        recorded_day: i32::try_from(day).unwrap_or_default(),
-        message_id: message.envelope.message_id,
-        resend_nonce: Arc::from(""),
     }
 }

@@ -178,7 +178,6 @@ impl Engine {
     /// A newer epoch exists, so the group will say so sooner or later; joining afresh makes it sooner.
     fn fenced(&mut self, id: PartitionId) {
         warn!(topic = %self.parts.lanes.get(id).topic, partition = id.partition, "fenced: another worker has this partition");
-        self.parts.stats.fenced();
         self.ask(ToKafka::Close);
     }
 

@@ -9,13 +9,16 @@ use tidings_delivery::{Event, PartitionId, SlotId};
 use tidings_edge::registry::{RegistryError, SchemaCache};
 use tidings_envelope::{Poison, PoisonCategory};
 use tokio::sync::mpsc;
-use tracing::warn;
+use tracing::{Instrument as _, info_span, warn};
 
 use super::{Engine, EngineError, Input};
 use crate::decode::Decoded;
 
 /// The wait between two questions about one id while the registry is away.
 const REGISTRY_RETRY: Duration = Duration::from_millis(500);
+
+/// How often schemas that came from the store alone are compared with the registry.
+const REGISTRY_WATCH: Duration = Duration::from_secs(60);
 
 /// A record key in a partition: what is kept in order while it is not known whose messages these are.
 type KeyOf = (PartitionId, Vec<u8>);
@@ -66,7 +69,8 @@ impl Engine {
     fn fetch(&mut self, id: u32) {
         if self.unresolved.fetching.insert(id) {
             let schemas = Arc::clone(&self.parts.schemas);
-            tokio::spawn(ask_registry(schemas, id, self.inputs.clone()));
+            let span = info_span!("fetch schema", id);
+            tokio::spawn(ask_registry(schemas, id, self.inputs.clone()).instrument(span));
         }
     }
 
@@ -165,6 +169,21 @@ fn unknown_schema(id: u32, reason: &str) -> Decoded {
         format!("schema id {id} is not in the registry ({reason}); register it and replay"),
     );
     Decoded::Poison(poison.to_string().into())
+}
+
+/// Compares the ids that were served from the store while the registry was away with what it says once it is back.
+pub(super) async fn watch_registry(
+    schemas: Arc<SchemaCache>,
+    inputs: mpsc::UnboundedSender<Input>,
+) {
+    while !inputs.is_closed() {
+        tokio::time::sleep(REGISTRY_WATCH).await;
+        if let Err(error @ RegistryError::IdChanged { .. }) = schemas.confirm_stored().await {
+            // Closed means that the worker ends anyway.
+            let _ = inputs.send(Input::Stop(EngineError::SchemaIdChanged(Box::new(error))));
+            return;
+        }
+    }
 }
 
 /// Asks until the registry knows, or says that it never will, or the engine is gone.

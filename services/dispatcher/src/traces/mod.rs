@@ -118,8 +118,7 @@ impl MessageTrace {
             let name = format!("process {}", line.record.topic());
             let now = SystemTime::now();
             let span = FinishedSpan::new(name, SpanKind::Consumer, begun.at, begun.began, now)
-                .child_of_remote(begun.parent)
-                .linked_to(begun.parent);
+                .created_by(begun.parent);
             begun.with_outcome(described(span, line), line)
         });
     }

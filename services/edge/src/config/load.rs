@@ -10,7 +10,7 @@ use super::{
     SecurityConfig, read_secret_file, read_secret_variable,
 };
 
-/// The documented default configuration, as `tidings config default` prints it.
+/// The documented default configuration, as it is embedded.
 pub const DEFAULT_TOML: &str = include_str!("default.toml");
 
 /// Why there is no configuration. Messages name the key, never a secret's value.
@@ -26,7 +26,7 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// A key is unknown or its value has the wrong type; the source names the key and where it was set.
-    #[error("the configuration does not fit; `tidings config default` shows every key")]
+    #[error("the configuration does not fit; services/edge/src/config/default.toml documents every key")]
     Shape(#[source] Box<figment::Error>),
     /// A secret stands in a file in the open.
     #[error("{key} holds a secret in the open; {remedy}")]

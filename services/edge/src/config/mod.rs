@@ -13,6 +13,7 @@ pub use kafka::{GroupProtocol, KafkaConfig, SecurityConfig, SecurityProtocol};
 pub use load::{ConfigError, DEFAULT_TOML};
 pub use roles::{
     DispatcherConfig, HeaderSet, InteractiveRetry, RelayConfig, RetryConfig, StandardRetry,
+    UnknownPolicy,
 };
 pub use secret::{Secret, SecretError, read_secret_file, read_secret_variable};
 pub use sections::{

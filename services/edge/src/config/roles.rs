@@ -1,5 +1,6 @@
 //! `[relay]` and `[dispatcher]`.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -94,6 +95,18 @@ pub struct DispatcherConfig {
     pub progress_deadline: Duration,
     /// When a failed attempt is repeated.
     pub retry: RetryConfig,
+    /// Event types whose policy differs here from the one that they declare.
+    pub policies: BTreeMap<String, UnknownPolicy>,
+}
+
+/// What follows an attempt whose outcome is unknown (design §7, requirement B1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum UnknownPolicy {
+    /// Send again: at least once.
+    Resend,
+    /// Keep it as a dead letter for a person to decide: at most once.
+    Park,
 }
 
 /// `[dispatcher.retry]`: the profiles that event types name (design §8).

@@ -4,4 +4,4 @@ mod statements;
 mod table;
 
 pub(crate) use statements::{ClaimStep, Statement, StatementRef};
-pub(crate) use table::{ClaimAsk, Claims, Row, State, Taken};
+pub(crate) use table::{ClaimAsk, Claims, State, Taken};

@@ -69,9 +69,11 @@ impl Worker {
             statements: BTreeMap::new(),
             commits: BTreeMap::new(),
             commits_soon: false,
+            commits_arrive_at: 0,
             fetches_soon: false,
             ticks_at: None,
             leaving: None,
+            stale_up_to: 0,
         }
     }
 }
@@ -128,6 +130,7 @@ impl World {
     pub(super) fn leave_group(&mut self, reference: WorkerRef, why: Leaving) {
         let worker = &mut self.workers[reference.worker];
         worker.leaving = worker.leaving.max(Some(why));
+        worker.stale_up_to = self.kafka.group.generation();
         note!(self, "{reference} leaves the group");
         let owned: Vec<_> = self.workers[reference.worker]
             .assignments

@@ -26,7 +26,8 @@ impl World {
             member: to,
             generation,
         };
-        if self.workers[to.worker].leaving.is_some() {
+        let worker = &self.workers[to.worker];
+        if worker.leaving.is_some() || generation <= worker.stale_up_to {
             self.give_up(id, owner);
             return;
         }
@@ -34,6 +35,7 @@ impl World {
             generation,
             phase: Phase::AwaitsEpoch,
             next_offset: self.kafka.committed[&id],
+            watermark: None,
             paused: false,
         };
         self.workers[to.worker].assignments.insert(id, assignment);
@@ -149,7 +151,9 @@ impl World {
             self.workers[to.worker].commits.remove(&id);
             self.tell(to, Event::Lost(id));
         }
+        let generation = self.kafka.group.generation();
         let worker = &mut self.workers[to.worker];
+        worker.stale_up_to = generation;
         if worker.leaving != Some(Leaving::Exit) {
             worker.leaving = Some(Leaving::Rejoin);
             self.left_perhaps(to);
@@ -164,6 +168,9 @@ impl World {
     }
 
     pub(super) fn commit_soon(&mut self, to: WorkerRef, id: PartitionId, offset: usize) {
+        if let Some(assignment) = self.assignment(to, id) {
+            assignment.watermark = Some(offset);
+        }
         let worker = &mut self.workers[to.worker];
         worker.commits.insert(id, offset);
         if !std::mem::replace(&mut worker.commits_soon, true) {
@@ -180,35 +187,39 @@ impl World {
             return;
         }
         for (id, offset) in std::mem::take(&mut worker.commits) {
-            let Some(assignment) = self.assignment(to, id) else {
-                continue;
-            };
-            let owner = Owner {
-                member: to,
-                generation: assignment.generation,
-            };
-            let slow = self.faults() && self.random.chance(20);
-            let most = if slow { SECOND } else { 5 * MILLI };
-            let arrives = Happening::CommitArrives {
-                owner,
-                partition: id,
-                offset,
-            };
-            self.after(MILLI, most, arrives);
+            self.send_commit(to, id, offset);
         }
     }
 
-    /// One that is refused is sent again, while the partition is still ours.
-    pub(super) fn commit_again(
-        &mut self,
-        to: WorkerRef,
-        id: PartitionId,
-        generation: u64,
-        offset: usize,
-    ) {
-        if self.holds(to, id, generation) {
-            let newer = self.workers[to.worker].commits.get(&id).copied();
-            self.commit_soon(to, id, newer.unwrap_or(offset).max(offset));
+    fn send_commit(&mut self, to: WorkerRef, partition: PartitionId, offset: usize) {
+        let Some(assignment) = self.assignment(to, partition) else {
+            return;
+        };
+        let owner = Owner {
+            member: to,
+            generation: assignment.generation,
+        };
+        let slow = self.faults() && self.random.chance(20);
+        let takes = self.random.between(MILLI, if slow { SECOND } else { 5 * MILLI });
+        let worker = &mut self.workers[to.worker];
+        worker.commits_arrive_at = worker.commits_arrive_at.max(self.now + takes);
+        let arrives_at = worker.commits_arrive_at;
+        let arrives = Happening::CommitArrives {
+            owner,
+            partition,
+            offset,
+        };
+        self.at(arrives_at, arrives);
+    }
+
+    /// When one is refused the newest is sent again, while the partition is still ours.
+    pub(super) fn commit_again(&mut self, to: WorkerRef, id: PartitionId, generation: u64) {
+        if !self.holds(to, id, generation) {
+            return;
+        }
+        let newest = self.assignment(to, id).and_then(|a| a.watermark);
+        if let Some(offset) = newest {
+            self.commit_soon(to, id, offset);
         }
     }
 }

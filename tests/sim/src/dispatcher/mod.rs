@@ -9,7 +9,7 @@ mod records;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use tidings_delivery::{Event, Machine, Moment, Now, PartitionId, SlotId};
+use tidings_delivery::{Event, Load, Machine, Moment, Now, PartitionId, SlotId};
 use tidings_platforms::Verdict;
 
 use crate::claims::Statement;
@@ -18,6 +18,8 @@ use crate::invariants;
 use crate::kafka::Record;
 use crate::times::WALL_BEGIN;
 use crate::world::World;
+
+pub(crate) use life::draw_limits;
 
 /// One incarnation of one worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -52,9 +54,13 @@ pub(crate) struct Worker {
     pub(crate) statements: BTreeMap<u64, Statement>,
     commits: BTreeMap<PartitionId, usize>,
     commits_soon: bool,
+    /// The last commit that was sent arrives then: one connection keeps their order.
+    commits_arrive_at: u64,
     fetches_soon: bool,
     ticks_at: Option<u64>,
     leaving: Option<Leaving>,
+    /// Assignments up to this one are of a membership that is over.
+    stale_up_to: u64,
 }
 
 /// A record that the machine holds.
@@ -74,6 +80,8 @@ struct Assignment {
     generation: u64,
     phase: Phase,
     next_offset: usize,
+    /// The newest that the machine asked to commit.
+    watermark: Option<usize>,
     paused: bool,
 }
 
@@ -112,7 +120,7 @@ pub(crate) enum WorkerNews {
     Fetch,
     SchemaKnown(PartitionId, usize),
     SendCommits,
-    CommitRefused(PartitionId, u64, usize),
+    CommitRefused(PartitionId, u64),
     /// The first byte of a call goes out.
     Depart(usize),
     CallAnswered(usize, Verdict),
@@ -182,8 +190,8 @@ impl World {
             WorkerNews::Fetch => self.fetch(to),
             WorkerNews::SchemaKnown(partition, chat) => self.schema_known(to, partition, chat),
             WorkerNews::SendCommits => self.send_commits(to),
-            WorkerNews::CommitRefused(partition, generation, offset) => {
-                self.commit_again(to, partition, generation, offset);
+            WorkerNews::CommitRefused(partition, generation) => {
+                self.commit_again(to, partition, generation);
             }
             WorkerNews::Depart(attempt) => self.depart(to, attempt),
             WorkerNews::CallAnswered(attempt, verdict) => self.call_answered(to, attempt, verdict),
@@ -240,6 +248,12 @@ impl World {
             worker.ticks_at = Some(at);
             self.at(at, Happening::Worker(to, WorkerNews::Tick));
         }
+    }
+
+    /// What the workers' machines hold.
+    pub(crate) fn loads(&self) -> Vec<Load> {
+        let workers = self.workers.iter();
+        workers.map(|worker| worker.machine.load()).collect()
     }
 
     /// Whether nothing is left in a worker's machine.

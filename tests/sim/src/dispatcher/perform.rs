@@ -125,10 +125,12 @@ impl World {
         let Some(message) = self.message_of(to, slot) else {
             return;
         };
+        let newest = self.held(to, slot).and_then(|held| held.attempt);
         self.check(invariants::a_claim_is_given_back_only_unused(
             &self.ledger,
             to,
             message,
+            newest.map(|attempt| &self.ledger.attempts[attempt]),
         ));
         self.counts.add("claims given back");
         self.send(to, Statement::Release { message, fence });

@@ -55,7 +55,12 @@ impl Group {
         self.owners[&partition]
     }
 
-    pub(crate) fn has(&self, member: WorkerRef) -> bool {
+    /// The newest assignment's.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    fn has(&self, member: WorkerRef) -> bool {
         self.members.contains(&member)
     }
 
@@ -123,6 +128,7 @@ impl World {
     }
 
     fn assign(&mut self, partition: PartitionId, member: WorkerRef) {
+        self.fall_back_perhaps(partition);
         self.kafka.group.generation += 1;
         let generation = self.kafka.group.generation;
         let owner = Owner { member, generation };
@@ -179,6 +185,13 @@ impl World {
         self.rebalance_soon();
         // It finds out a while after it is back.
         self.tell_worker(MILLI, SECOND, member, WorkerNews::TimedOut);
+    }
+
+    /// Takes a partition back, to whomever it goes next.
+    pub(crate) fn take_back(&mut self, partition: PartitionId) {
+        if let Some(owner) = self.kafka.group.owner(partition) {
+            self.revoke(partition, owner);
+        }
     }
 
     /// Another member's turn, as when members come and go.

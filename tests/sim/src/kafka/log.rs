@@ -2,8 +2,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tidings_delivery::PartitionId;
 
-use super::Group;
-use crate::happening::Happening;
+use super::{Group, Owner};
+use crate::dispatcher::WorkerNews;
 use crate::invariants;
 use crate::settings::LANES;
 use crate::times::MILLI;
@@ -26,6 +26,8 @@ pub(crate) struct Kafka {
     /// The messages of those.
     pub(crate) dead_messages: BTreeSet<usize>,
     pub(crate) down_until: u64,
+    /// Partitions whose committed offsets fall back before their next assignment.
+    pub(crate) forgets: BTreeSet<PartitionId>,
     pub(crate) group: Group,
 }
 
@@ -40,6 +42,7 @@ impl Kafka {
             dead_letters: BTreeSet::new(),
             dead_messages: BTreeSet::new(),
             down_until: 0,
+            forgets: BTreeSet::new(),
             group: Group::new(&ids),
         }
     }
@@ -97,12 +100,8 @@ impl World {
         let refused = self.kafka.group.owner(partition) != Some(owner);
         if lost || refused || self.kafka.is_down(self.now) {
             self.counts.add("commits refused or lost");
-            let happening = Happening::CommitRefused {
-                owner,
-                partition,
-                offset,
-            };
-            self.after(MILLI, 10 * MILLI, happening);
+            let news = WorkerNews::CommitRefused(partition, owner.generation);
+            self.tell_worker(MILLI, 10 * MILLI, owner.member, news);
             return;
         }
         self.check(invariants::commit_passes_only_what_has_its_end(
@@ -112,14 +111,18 @@ impl World {
         note!(self, "kafka         {partition:?} is committed up to {offset}");
     }
 
-    /// Offsets fall back (an operator's reset, a coordinator that lost them): everything is read again.
-    pub(crate) fn forget_commits(&mut self) {
-        let ids: Vec<PartitionId> = self.kafka.logs.keys().copied().collect();
-        let partition = self.random.pick(&ids);
+    /// Offsets fall back (an operator's reset, a coordinator that lost them) while nobody owns the partition:
+    /// everything is read again.
+    pub(crate) fn fall_back_perhaps(&mut self, partition: PartitionId) {
+        if !self.kafka.forgets.remove(&partition) {
+            return;
+        }
         let committed = self.kafka.committed[&partition];
         let earlier = self.random.below(committed + 1);
         self.kafka.committed.insert(partition, earlier);
+        if earlier < committed {
+            self.counts.add("offsets that fell back");
+        }
         note!(self, "kafka         {partition:?} falls back from {committed} to {earlier}");
-        self.move_partition(partition);
     }
 }

@@ -43,6 +43,8 @@ pub const URL_TEMPLATE: &str = "url.template";
 pub const HTTP_STATUS: &str = "http.response.status_code";
 /// Which repeat this call is; absent on the first.
 pub const HTTP_RESEND_COUNT: &str = "http.request.resend_count";
+/// Of a link: what it would be in OpenTracing, and is in Jaeger.
+pub const REF_TYPE: &str = "opentracing.ref_type";
 
 /// The event type, `order.confirmed`.
 pub const EVENT_TYPE: &str = "tidings.event_type";

@@ -112,12 +112,15 @@ impl FinishedSpan {
         child
     }
 
-    /// With a link to another span.
+    /// Under the span that a message was created with, and linked to it: the conventions of messaging want the link,
+    /// Jaeger joins only children. It takes a link to the parent in the parent's place, so the link says what it is.
     #[must_use]
-    pub fn linked_to(mut self, other: SpanRef) -> Self {
-        let link = Link::new(other.context(true), Vec::new(), 0);
-        self.0.links.links.push(link);
-        self
+    pub fn created_by(self, create: SpanRef) -> Self {
+        let mut child = self.child_of_remote(create);
+        let kind = KeyValue::new(attributes::REF_TYPE, "child_of");
+        let link = Link::new(create.context(true), vec![kind], 0);
+        child.0.links.links.push(link);
+        child
     }
 
     /// With an attribute; names are in [`attributes`].

@@ -1,0 +1,114 @@
+//! Records come in: what the machine needs to know of them goes to it, what the edge needs is kept.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rdkafka::Message as _;
+use tidings_delivery::{Arrival, Content, Delivery, Event, OnUnknown, Poison, RetryName, SlotId};
+use tidings_edge::config::UnknownPolicy;
+use tidings_envelope::{Message, Policy, RetryProfile};
+
+use super::{Engine, Payload};
+use crate::claims::Key;
+use crate::decode::{Decoded, Intake};
+use crate::traces::MessageTrace;
+
+impl Engine {
+    pub(super) fn take_in(&mut self, intake: Intake) {
+        self.next_slot += 1;
+        let slot = SlotId(self.next_slot);
+        let Intake {
+            partition,
+            record,
+            bytes,
+            decoded,
+        } = intake;
+        let offset = record.offset();
+        let decoded = self.in_turn(slot, partition, record.key(), decoded);
+        let trace = MessageTrace::begin(&self.parts.traces, &record);
+        self.payloads.insert(
+            slot,
+            Payload {
+                partition,
+                record,
+                message: None,
+                key: None,
+                received: Instant::now(),
+                last_reason: Arc::from(""),
+                trace,
+            },
+        );
+        let content = self.content(slot, decoded);
+        self.tell(Event::Arrived(Arrival {
+            slot,
+            partition,
+            offset,
+            bytes,
+            content,
+        }));
+    }
+
+    /// What the machine needs to know of a record; keeps what the edge needs.
+    pub(super) fn content(&mut self, slot: SlotId, decoded: Decoded) -> Content {
+        match decoded {
+            Decoded::NeedsSchema(_) => Content::Waiting,
+            Decoded::Poison(reason) => {
+                if let Some(payload) = self.payloads.get_mut(&slot) {
+                    payload.last_reason = Arc::clone(&reason);
+                }
+                Content::Poison(Poison { reason })
+            }
+            Decoded::Message(message) => {
+                let delivery = self.delivery(&message);
+                if let Some(payload) = self.payloads.get_mut(&slot) {
+                    payload.key = Some(key(&message));
+                    payload.message = Some(message);
+                }
+                Content::Message(delivery)
+            }
+        }
+    }
+
+    fn delivery(&self, message: &Message) -> Delivery {
+        let (chat, account) = message.envelope.destination.as_ref().map_or_else(
+            || (String::new(), String::new()),
+            |to| (to.chat_key(), format!("{}:{}", to.platform, to.account)),
+        );
+        // Names from a topic are untrusted: accounts that nobody configured share one bulkhead.
+        let account = if self.parts.caller.knows(&account) {
+            account
+        } else {
+            "unknown".to_owned()
+        };
+        Delivery {
+            chat: chat.into(),
+            account: account.into(),
+            expires_at_micros: message.envelope.expires_at.map(|at| at.0),
+            on_unknown: self.on_unknown(message),
+            retry: match message.event.retry() {
+                RetryProfile::Standard => RetryName::Standard,
+                RetryProfile::Interactive => RetryName::Interactive,
+            },
+        }
+    }
+
+    /// What the deployment says, else what the event type declares.
+    fn on_unknown(&self, message: &Message) -> OnUnknown {
+        let here = self.parts.policies.get(message.event.name());
+        match (here, message.event.policy()) {
+            (Some(UnknownPolicy::Park), _) | (None, Policy::Park) => OnUnknown::Park,
+            (Some(UnknownPolicy::Resend), _) | (None, Policy::Resend) => OnUnknown::Resend,
+        }
+    }
+}
+
+const MICROS_PER_DAY: i64 = 86_400_000_000;
+
+fn key(message: &Message) -> Key {
+    let day = message.envelope.recorded_at.0.div_euclid(MICROS_PER_DAY);
+    Key {
+        recorded_day: i32::try_from(day).unwrap_or_default(),
+        message_id: message.envelope.message_id,
+        resend_nonce: Arc::from(""),
+    }
+}

@@ -1,0 +1,304 @@
+//! Relays and dispatchers killed, frozen beyond their lease and terminated at random moments under load.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use serde_json::{Value, json};
+use tidings_drill::{Deployment, DeploymentOptions, Profile, Role, RoleKind};
+use tidings_load::LoadOptions;
+use tidings_stack::{Stack, StackOptions, StackSource};
+use uuid::Uuid;
+
+use super::fault::{Fault, Planned, plan};
+use crate::cli::{CrashesOptions, DrillPolicy};
+use crate::exit::Exit;
+use crate::judge;
+
+const RELAYS: usize = 2;
+const DISPATCHERS: usize = 3;
+
+/// Faults under one load, judged together.
+const FAULTS_PER_ROUND: usize = 10;
+
+const EVENTS_PER_SECOND: f64 = 150.0;
+
+/// Events of one order, on average: confirmed, shipped and a notification for every fifth.
+const EVENTS_PER_ORDER: f64 = 2.2;
+
+/// Longer than the drill profile's session timeout and lease together.
+const FROZEN_FOR: Duration = Duration::from_secs(13);
+
+const READY: Duration = Duration::from_secs(60);
+const STOP: Duration = Duration::from_secs(15);
+
+pub(crate) async fn run(options: CrashesOptions) -> anyhow::Result<Exit> {
+    let seed = options.seed.unwrap_or_else(rand::random);
+    let mut random = StdRng::seed_from_u64(seed);
+    eprintln!("seed {seed}");
+    let stack = StackSource::from_env()?
+        .start(StackOptions::default())
+        .await?;
+    let began = Instant::now();
+    let (mut kept, mut left, mut total) = (true, options.faults, Totals::default());
+    while left > 0 {
+        let faults = left.min(FAULTS_PER_ROUND);
+        left -= faults;
+        let round = Round::new(
+            &options,
+            plan(&mut random, faults, RELAYS + DISPATCHERS, FROZEN_FOR),
+        );
+        let verdict = round.run(&stack, random.random()).await?;
+        kept &= verdict.kept;
+        total.add(&round.plan, &verdict.line);
+        println!("{}", verdict.line);
+        if !verdict.kept {
+            eprintln!("{}", verdict.table);
+        }
+    }
+    stack.stop().await?;
+    println!("{}", total.line(seed, kept, began.elapsed()));
+    Ok(if kept { Exit::Done } else { Exit::Failed })
+}
+
+struct Round {
+    plan: Vec<Planned>,
+    policy: DrillPolicy,
+    protocol: &'static str,
+}
+
+struct RoundVerdict {
+    kept: bool,
+    table: String,
+    line: Value,
+}
+
+impl Round {
+    fn new(options: &CrashesOptions, plan: Vec<Planned>) -> Self {
+        Self {
+            plan,
+            policy: options.policy,
+            protocol: options.protocol.word(),
+        }
+    }
+
+    async fn run(&self, stack: &Stack, seed: u64) -> anyhow::Result<RoundVerdict> {
+        let folder = stack
+            .folder()
+            .map_or_else(std::env::temp_dir, |folder| folder.join("drill"));
+        let mut options = DeploymentOptions::new(std::env::current_exe()?, folder);
+        options.folder = options.folder.join(&options.name);
+        options.profile = self.profile();
+        let deployment = Deployment::prepare(stack, options).await?;
+        let slow = json!({"default_latency_ms": {"mean": 30, "jitter": 25}});
+        deployment
+            .simulator()
+            .set_script(serde_json::from_value(slow)?)?;
+        let mut roles = start_roles(&deployment).await?;
+        let load = self.load(&deployment, seed);
+        let run = load.run.clone();
+        let loading = tokio::spawn(tidings_load::run(load, |_| {}));
+        let struck = self.strike(&mut roles).await?;
+        let report = loading.await??;
+        let verdict = judge::verdict(deployment.place(), &run, &self.arguments(&struck)).await?;
+        let fenced = fenced(&roles).await;
+        let line = self.line(&verdict.json, report.committed_events, fenced, seed);
+        let kept = verdict.kept && self.policy_kept(&verdict.json);
+        for role in &mut roles {
+            role.stop(STOP).await?;
+        }
+        deployment.stop().await?;
+        Ok(RoundVerdict {
+            kept,
+            table: verdict.table,
+            line,
+        })
+    }
+
+    fn profile(&self) -> Profile {
+        let mut profile = Profile::drill();
+        let policy = self.policy.word();
+        profile.more = format!(
+            "[dispatcher.policies]\n\"order.confirmed\" = \"{policy}\"\n\"order.shipped\" = \"{policy}\"\n\"notification.requested\" = \"{policy}\"\n"
+        );
+        profile.group_protocol = self.protocol;
+        profile
+    }
+
+    /// A load that lasts as long as the faults.
+    fn load(&self, deployment: &Deployment, seed: u64) -> LoadOptions {
+        let lasts: Duration = self
+            .plan
+            .iter()
+            .map(|planned| planned.after + lasts(planned))
+            .sum();
+        let events = (lasts.as_secs_f64() + 2.0) * EVENTS_PER_SECOND;
+        let mut load = LoadOptions::new(deployment.place().upstream_url.clone());
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let orders = (events / EVENTS_PER_ORDER) as u32;
+        load.orders = orders;
+        load.chats = 200;
+        load.rate_per_second = Some(EVENTS_PER_SECOND);
+        load.seed = seed;
+        load
+    }
+
+    async fn strike(&self, roles: &mut [Role]) -> anyhow::Result<Struck> {
+        let mut struck = Struck::default();
+        for planned in &self.plan {
+            tokio::time::sleep(planned.after).await;
+            let victim = roles
+                .get_mut(planned.victim)
+                .context("the plan names no role")?;
+            victim.ready(READY).await?;
+            match planned.fault {
+                Fault::Kill => {
+                    struck.killed.extend(victim.kill()?);
+                    tokio::time::sleep(planned.away).await;
+                    victim.start().await?;
+                }
+                Fault::Freeze => {
+                    struck.fenced.extend(victim.owner());
+                    victim.pause()?;
+                    tokio::time::sleep(planned.away).await;
+                    victim.resume()?;
+                }
+                Fault::Terminate => {
+                    victim.stop(STOP).await?;
+                    victim.start().await?;
+                }
+            }
+        }
+        for role in roles {
+            role.ready(READY).await?;
+        }
+        Ok(struck)
+    }
+
+    fn arguments(&self, struck: &Struck) -> Vec<String> {
+        let mut arguments = Vec::new();
+        for (option, owners) in [("--killed", &struck.killed), ("--fenced", &struck.fenced)] {
+            for owner in owners {
+                arguments.extend([option.to_owned(), owner.to_string()]);
+            }
+        }
+        match self.policy {
+            DrillPolicy::Resend => arguments.push("--require-delivery".to_owned()),
+            // What is parked is not delivered, on purpose.
+            DrillPolicy::Park => {}
+        }
+        arguments
+    }
+
+    /// Under `park` nothing is ever posted twice.
+    fn policy_kept(&self, verdict: &Value) -> bool {
+        match self.policy {
+            DrillPolicy::Resend => true,
+            DrillPolicy::Park => verdict["duplicated"] == json!(0),
+        }
+    }
+
+    fn line(&self, verdict: &Value, committed: u64, fenced: u64, seed: u64) -> Value {
+        let faults: Vec<String> = self
+            .plan
+            .iter()
+            .map(|planned| format!("{:?} {}", planned.fault, planned.victim).to_lowercase())
+            .collect();
+        let mut line = json!({
+            "drill": "crashes", "policy": self.policy.word(), "protocol": self.protocol, "load_seed": seed,
+            "faults": faults, "committed_events": committed, "fenced": fenced,
+        });
+        for count in [
+            "ok",
+            "lost",
+            "out_of_order",
+            "unresolved",
+            "duplicated",
+            "in_flight_at_kill",
+            "parked",
+            "failures",
+        ] {
+            line[count] = verdict[count].clone();
+        }
+        line
+    }
+}
+
+/// Who was struck, by incarnation.
+#[derive(Default)]
+struct Struck {
+    killed: Vec<Uuid>,
+    fenced: Vec<Uuid>,
+}
+
+fn lasts(planned: &Planned) -> Duration {
+    match planned.fault {
+        Fault::Kill | Fault::Freeze => planned.away,
+        Fault::Terminate => Duration::from_secs(1),
+    }
+}
+
+async fn start_roles(deployment: &Deployment) -> anyhow::Result<Vec<Role>> {
+    let relays = (1..=RELAYS).map(|number| deployment.role(RoleKind::Relay, number));
+    let dispatchers = (1..=DISPATCHERS).map(|number| deployment.role(RoleKind::Dispatcher, number));
+    let mut roles: Vec<Role> = relays.chain(dispatchers).collect();
+    for role in &mut roles {
+        role.start().await?;
+    }
+    for role in &mut roles {
+        role.ready(READY).await?;
+    }
+    Ok(roles)
+}
+
+/// Refused writes that the dispatchers that live now have counted.
+async fn fenced(roles: &[Role]) -> u64 {
+    let mut fenced = 0;
+    for role in roles {
+        let health = role.health().await.unwrap_or_default();
+        fenced += health["fenced"].as_u64().unwrap_or(0);
+    }
+    fenced
+}
+
+/// The sums over all rounds.
+#[derive(Default)]
+struct Totals {
+    faults: BTreeMap<String, u64>,
+    counts: BTreeMap<&'static str, u64>,
+}
+
+impl Totals {
+    fn add(&mut self, plan: &[Planned], line: &Value) {
+        for planned in plan {
+            *self
+                .faults
+                .entry(format!("{:?}", planned.fault).to_lowercase())
+                .or_default() += 1;
+        }
+        for count in [
+            "committed_events",
+            "lost",
+            "out_of_order",
+            "unresolved",
+            "duplicated",
+            "in_flight_at_kill",
+            "parked",
+            "fenced",
+        ] {
+            *self.counts.entry(count).or_default() += line[count].as_u64().unwrap_or(0);
+        }
+    }
+
+    fn line(&self, seed: u64, kept: bool, took: Duration) -> Value {
+        let mut line = json!({
+            "drill": "crashes", "seed": seed, "ok": kept, "faults": self.faults, "elapsed_seconds": took.as_secs(),
+        });
+        for (count, sum) in &self.counts {
+            line[*count] = json!(sum);
+        }
+        line
+    }
+}

@@ -1,0 +1,13 @@
+//! Drills: faults on real parts under load, judged. Each prints one JSON line a round and ends with 1 if any breaks.
+
+mod crashes;
+mod fault;
+
+use crate::cli::DrillCommand;
+use crate::exit::Exit;
+
+pub(crate) async fn run(drill: DrillCommand) -> anyhow::Result<Exit> {
+    match drill {
+        DrillCommand::Crashes(options) => crashes::run(options).await,
+    }
+}

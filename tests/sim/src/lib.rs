@@ -1,0 +1,54 @@
+//! The simulation of everything: one virtual world, drawn from a seed, around both real core machines.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod chaos;
+mod claims;
+mod counts;
+mod dispatcher;
+mod happening;
+mod invariants;
+mod kafka;
+mod ledger;
+mod outbox;
+mod platform;
+mod random;
+mod relay;
+mod settings;
+mod times;
+mod trace;
+mod world;
+
+pub use counts::Counts;
+pub use invariants::Broken;
+pub use trace::Tracing;
+
+use world::World;
+
+/// How one world went.
+#[derive(Debug)]
+pub struct Story {
+    /// The first invariant that did not hold.
+    pub broken: Option<Broken>,
+    /// How often things happened.
+    pub counts: Counts,
+    /// A number that two runs of one seed share, whatever they traced.
+    pub fingerprint: u64,
+    /// The lines that [`Tracing::Last`] kept.
+    pub lines: Vec<String>,
+}
+
+/// Runs the world of one seed until it is at rest or an invariant is broken.
+#[must_use]
+pub fn run(seed: u64, tracing: Tracing) -> Story {
+    let mut world = World::new(seed, tracing);
+    let broken = world.run().err();
+    let fingerprint = world.random.next() ^ world.now;
+    world.counts.add_many("messages", world.ledger.messages.len() as u64);
+    world.counts.add_many("virtual seconds", world.now / times::SECOND);
+    Story {
+        broken,
+        counts: world.counts,
+        fingerprint,
+        lines: world.trace.into_lines(),
+    }
+}
