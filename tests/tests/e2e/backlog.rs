@@ -14,11 +14,18 @@ const CHATS: i64 = 5_000;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_backlog_is_drained_within_bounded_memory() {
-    let messages: i64 = std::env::var("TIDINGS_BACKLOG").map_or(20_000, |text| text.parse().unwrap());
+    let messages: i64 =
+        std::env::var("TIDINGS_BACKLOG").map_or(20_000, |text| text.parse().unwrap());
     let world = World::new().await;
     publish(&world, messages).await;
     let relay = world.relay().await;
-    wait(&world.upstream, "select count(*) from tidings.outbox", 0, messages).await;
+    wait(
+        &world.upstream,
+        "select count(*) from tidings.outbox",
+        0,
+        messages,
+    )
+    .await;
     let began = Instant::now();
     let dispatcher = world.dispatcher(1).await;
     wait(
@@ -31,7 +38,10 @@ async fn a_backlog_is_drained_within_bounded_memory() {
     let took = began.elapsed();
     for role in [&relay, &dispatcher] {
         let peak = peak_mib(role.pid().unwrap());
-        println!("{messages} messages: {} peaked at {peak} MiB of {PEAK_MIB}", role.name());
+        println!(
+            "{messages} messages: {} peaked at {peak} MiB of {PEAK_MIB}",
+            role.name()
+        );
         assert!(peak <= PEAK_MIB, "{}: {peak} MiB", role.name());
     }
     println!("dispatched in {took:?}, start included");
@@ -41,9 +51,11 @@ async fn a_backlog_is_drained_within_bounded_memory() {
 
 /// As upstream would, with a ledger, a thousand events a transaction.
 async fn publish(world: &World, messages: i64) {
-    tidings_load::prepare(&tidings_load::LoadOptions::new(world.deployment.place().upstream_url.clone()))
-        .await
-        .unwrap();
+    tidings_load::prepare(&tidings_load::LoadOptions::new(
+        world.deployment.place().upstream_url.clone(),
+    ))
+    .await
+    .unwrap();
     let statement = "
         with planned as materialized (
             select n, 'B' || n as marker, (1 + n % $3)::text as chat, clock_timestamp() as at from generate_series($1::bigint, $2::bigint) n
@@ -58,10 +70,17 @@ async fn publish(world: &World, messages: i64) {
     let mut first = 1;
     while first <= messages {
         let last = (first + 999).min(messages);
-        world.upstream.execute(statement, &[&first, &last, &CHATS]).await.unwrap();
         world
             .upstream
-            .execute("insert into load.commits (run, tx) values ('backlog', $1)", &[&first])
+            .execute(statement, &[&first, &last, &CHATS])
+            .await
+            .unwrap();
+        world
+            .upstream
+            .execute(
+                "insert into load.commits (run, tx) values ('backlog', $1)",
+                &[&first],
+            )
             .await
             .unwrap();
         first = last + 1;
@@ -84,7 +103,10 @@ async fn wait(client: &tokio_postgres::Client, statement: &str, wanted: i64, mes
 
 fn peak_mib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM"))
+        .unwrap();
     let kib: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
     kib / 1_024
 }

@@ -5,7 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use serde_json::json;
+use tidings_drill::Profile;
 use tidings_load::{LoadOptions, LoadReport};
+use tidings_stack::Stack;
 use tokio::task::JoinHandle;
 
 use crate::world::{World, killed, no_faults};
@@ -42,9 +44,25 @@ impl Load {
     }
 }
 
+fn consumer_protocol() -> Profile {
+    Profile {
+        group_protocol: "consumer",
+        ..Profile::drill()
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_killed_dispatcher_and_a_killed_relay_lose_nothing() {
-    let world = World::new().await;
+    kill_a_dispatcher_and_a_relay(Profile::drill()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_same_with_the_consumer_protocol() {
+    kill_a_dispatcher_and_a_relay(consumer_protocol()).await;
+}
+
+async fn kill_a_dispatcher_and_a_relay(profile: Profile) {
+    let world = World::with(Stack::shared().await.unwrap(), profile).await;
     world.script(json!({"default_latency_ms": {"mean": 20, "jitter": 15}}));
     let mut relay = world.relay().await;
     let (_first, mut second) = (world.dispatcher(1).await, world.dispatcher(2).await);
@@ -62,7 +80,16 @@ async fn a_killed_dispatcher_and_a_killed_relay_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_is_asked_to_stop_leaves_nothing_behind() {
-    let world = World::new().await;
+    ask_a_worker_to_stop(Profile::drill()).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nor_does_it_with_the_consumer_protocol() {
+    ask_a_worker_to_stop(consumer_protocol()).await;
+}
+
+async fn ask_a_worker_to_stop(profile: Profile) {
+    let world = World::with(Stack::shared().await.unwrap(), profile).await;
     world.script(json!({"default_latency_ms": {"mean": 20, "jitter": 15}}));
     let _relay = world.relay().await;
     let (_first, mut second) = (world.dispatcher(1).await, world.dispatcher(2).await);

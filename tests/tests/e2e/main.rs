@@ -5,6 +5,7 @@ mod answers;
 mod backlog;
 mod crashes;
 mod poison;
+mod promises;
 mod restarts;
 mod texts;
 mod world;

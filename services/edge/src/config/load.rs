@@ -26,7 +26,9 @@ pub enum ConfigError {
         source: std::io::Error,
     },
     /// A key is unknown or its value has the wrong type; the source names the key and where it was set.
-    #[error("the configuration does not fit; services/edge/src/config/default.toml documents every key")]
+    #[error(
+        "the configuration does not fit; services/edge/src/config/default.toml documents every key"
+    )]
     Shape(#[source] Box<figment::Error>),
     /// A secret stands in a file in the open.
     #[error("{key} holds a secret in the open; {remedy}")]

@@ -51,6 +51,28 @@ async fn databases_are_made_once_and_kept_apart() {
 }
 
 #[tokio::test]
+async fn jaeger_answers_where_it_is_asked_for_and_after_a_crash() {
+    let shared = Stack::shared().await.unwrap().addresses();
+    assert_eq!((&shared.jaeger_query_url, &shared.otlp_url), (&None, &None));
+    let existing = Existing {
+        postgres_url: Some(shared.postgres_url.clone()),
+        kafka_brokers: Some(shared.kafka_brokers.clone()),
+        registry_url: Some(shared.registry_url.clone()),
+    };
+    let options = StackOptions {
+        existing,
+        jaeger: true,
+        ..StackOptions::default()
+    };
+    let stack = Stack::start(options).await.unwrap();
+    let query = stack.addresses().jaeger_query_url.clone().unwrap();
+    stack.restart(Part::Jaeger).await.unwrap();
+    let answer = reqwest::get(format!("{query}/api/services")).await.unwrap();
+    assert!(answer.status().is_success());
+    stack.stop().await.unwrap();
+}
+
+#[tokio::test]
 async fn two_stacks_do_not_know_of_each_other() {
     let (shared, own) = tokio::join!(Stack::shared(), Stack::start(StackOptions::default()));
     let (shared, own) = (shared.unwrap(), own.unwrap());

@@ -146,11 +146,14 @@ impl Row {
             }
         }
         if self.failed() {
-            let what = self.tag(attributes::ERROR_TYPE).map(plain);
-            let why = self.tag("otel.status_description").map(plain);
-            let why = why.unwrap_or_default();
+            let text_of = |key| self.tag(key).map(plain).unwrap_or_default();
+            let (what, why) = (
+                text_of(attributes::ERROR_TYPE),
+                text_of("otel.status_description"),
+            );
             let why: String = why.chars().take(DESCRIPTION_CHARS).collect();
-            let _ = write!(text, "  ERROR {} {why}", what.unwrap_or_default());
+            let what = if why.contains(&what) { "" } else { &what };
+            let _ = write!(text, "  ERROR {what} {why}");
         }
         text
     }
@@ -200,11 +203,12 @@ fn in_reading_order(
     rows
 }
 
-/// The spans above and below `create`, itself included.
+/// The spans above and below `create`, itself included, as far as Jaeger has them.
 fn kept(trace: &Trace, parents: &HashMap<String, String>, create: &str) -> HashSet<String> {
     let ids = || trace.spans.iter().map(|span| span.span_id.clone());
-    if !ids().any(|id| id == create) {
-        return ids().collect();
+    let known: HashSet<String> = ids().collect();
+    if !known.contains(create) {
+        return known;
     }
     // A trace comes from outside: a circle of parents must end too.
     let way_up = |from: &str| {
@@ -216,11 +220,9 @@ fn kept(trace: &Trace, parents: &HashMap<String, String>, create: &str) -> HashS
         }
         way
     };
-    let above = way_up(create);
+    let above = way_up(create).into_iter().filter(|id| known.contains(id));
     let below = ids().filter(|id| way_up(id).iter().any(|parent| parent == create));
-    let mut kept: HashSet<String> = below.collect();
-    kept.extend(above);
-    kept
+    above.chain(below).collect()
 }
 
 fn millis(micros: u64) -> String {
@@ -310,6 +312,19 @@ mod tests {
             .map(|row| row.span.operation_name.as_str())
             .collect();
         assert_eq!(names, ["POST /orders", "create", "process q"]);
+    }
+
+    #[test]
+    fn a_parent_that_jaeger_does_not_have_hides_nothing() {
+        let shown = waterfall(
+            vec![
+                span("create", Some("upstream"), 0, "create"),
+                span("send", Some("create"), 1, "send"),
+            ],
+            "create",
+        );
+        let depths: Vec<_> = shown.rows.iter().map(|row| row.depth).collect();
+        assert_eq!(depths, [0, 1]);
     }
 
     #[test]

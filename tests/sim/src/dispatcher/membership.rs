@@ -164,7 +164,7 @@ impl World {
     pub(super) fn fenced(&mut self, to: WorkerRef, id: PartitionId) {
         self.counts.add("partitions fenced");
         self.abandon(to, id);
-        self.leave_group(to, Leaving::Rejoin);
+        self.tell_worker(0, MILLI, to, WorkerNews::Rejoin);
     }
 
     pub(super) fn commit_soon(&mut self, to: WorkerRef, id: PartitionId, offset: usize) {

@@ -127,6 +127,8 @@ pub(crate) enum WorkerNews {
     CallDeadline(usize),
     DeadLettered(SlotId, bool),
     Tick,
+    /// It was fenced on a partition: it leaves the group, to join afresh.
+    Rejoin,
     /// The end of a worker that was told to stop.
     Exit,
 }
@@ -205,6 +207,7 @@ impl World {
                 self.workers[to.worker].ticks_at = None;
                 self.tell(to, Event::Tick);
             }
+            WorkerNews::Rejoin => self.leave_group(to, Leaving::Rejoin),
             WorkerNews::Exit => self.end_worker(to.worker),
         }
     }

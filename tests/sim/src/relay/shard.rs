@@ -385,12 +385,13 @@ impl World {
 
     fn wake_later(&mut self, at: ShardRef) {
         let (now, most) = (self.now, self.settings.max_in_flight_rows);
+        let stopping = self.task(at).is_some_and(|task| task.stopping);
         let Some(work) = self.work(at) else { return };
         let mut due = work.statement_at.max(now) + IDLE_SESSION_TIMEOUT / 3;
         if work.unacknowledged > 0 {
             due = due.min(work.progress_at + PRODUCE_DEADLINE);
         }
-        if !work.reading && work.in_flight.len() < most {
+        if !work.reading && !stopping && work.in_flight.len() < most {
             due = due.min(work.next_read_at);
         }
         if !work.writing && !work.acknowledged.is_empty() {

@@ -118,3 +118,76 @@ impl<E: SpanExporter> SpanExporter for Counted<E> {
         self.exporter.set_resource(resource);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::{Receiver, Sender, channel};
+    use std::time::UNIX_EPOCH;
+
+    use metrics_exporter_prometheus::PrometheusBuilder;
+    use opentelemetry::trace::SpanKind;
+    use opentelemetry_sdk::trace::BatchConfigBuilder;
+
+    use super::*;
+    use crate::telemetry::traces::{FinishedSpan, SpanRef};
+
+    /// Says what it is given, and waits to be let go.
+    #[derive(Debug)]
+    struct Held {
+        given: Sender<usize>,
+        go: Mutex<Receiver<()>>,
+    }
+
+    impl SpanExporter for Held {
+        async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
+            self.given.send(batch.len()).unwrap();
+            // The test's end lets everything go.
+            let _ = self.go.lock().unwrap().recv();
+            Ok(())
+        }
+    }
+
+    fn span() -> SpanData {
+        let at = SpanRef {
+            trace_id: [1; 16],
+            span_id: [1; 8],
+            flags: 1,
+        };
+        FinishedSpan::new("x", SpanKind::Client, at, UNIX_EPOCH, UNIX_EPOCH).into_data()
+    }
+
+    #[test]
+    fn a_span_beyond_the_bound_is_counted_and_not_made() {
+        let (given, exported) = channel();
+        let (release, go) = channel();
+        let exporter = Held {
+            given,
+            go: Mutex::new(go),
+        };
+        let config = BatchConfigBuilder::default()
+            .with_max_queue_size(2)
+            .with_max_export_batch_size(2)
+            .build();
+        let queue = Queue::start(exporter, 2, config, &Resource::builder_empty().build());
+        let recorder = PrometheusBuilder::new().build_recorder();
+        metrics::with_local_recorder(&recorder, || {
+            queue.put(span);
+            queue.put(span);
+            assert_eq!(exported.recv().unwrap(), 2);
+            queue.put(span);
+            queue.put(span);
+            queue.put(|| panic!("there is no room for it"));
+        });
+        let counted = recorder.handle().render();
+        assert!(
+            counted.contains("tidings_trace_spans_dropped_total{reason=\"queue_full\"} 1"),
+            "{counted}"
+        );
+        drop(release);
+        queue
+            .shutdown_with_timeout(Duration::from_secs(60))
+            .unwrap();
+        assert_eq!(exported.iter().sum::<usize>(), 2);
+    }
+}
