@@ -4,10 +4,10 @@ SEEDS ?= 1000
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint sim
+.PHONY: help setup build demo test lint sim crash-drill
 
 help: ## print these lines
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
 
 setup: ## print what this machine lacks and install it (NO_INSTALL=1: only print)
 	@deploy/setup.sh
@@ -27,3 +27,10 @@ lint: setup ## check formatting and lints
 
 sim: setup ## simulate the delivery machine under SEEDS random schedules (default 1000)
 	@TIDINGS_SIM_SEEDS=$(SEEDS) cargo test -p tidings-delivery --test sim -- --nocapture
+
+FAULTS ?= 50
+
+crash-drill: build ## kill, freeze and terminate roles at FAULTS random moments under load, under both policies (default 50), then let workers come and go
+	@$${CARGO_TARGET_DIR:-target}/debug/tidings drill crashes --faults $(FAULTS) --policy resend
+	@$${CARGO_TARGET_DIR:-target}/debug/tidings drill crashes --faults $(FAULTS) --policy park
+	@$${CARGO_TARGET_DIR:-target}/debug/tidings drill rebalances

@@ -175,6 +175,21 @@ pub(crate) struct JudgeOptions {
 pub(crate) enum DrillCommand {
     /// Kill, freeze and terminate relays and dispatchers at random moments; one JSON line a round, then their sum
     Crashes(CrashesOptions),
+    /// Let workers come and go while the load goes on; one JSON line with the throughput's share
+    Rebalances(RebalancesOptions),
+}
+
+#[derive(Args)]
+pub(crate) struct RebalancesOptions {
+    /// How long
+    #[arg(long, default_value_t = 180)]
+    pub(crate) seconds: u64,
+    /// Seconds between two changes of the group
+    #[arg(long, default_value_t = 3)]
+    pub(crate) every: u64,
+    /// The dispatchers' group protocol
+    #[arg(long, value_enum, default_value_t = DrillProtocol::Classic)]
+    pub(crate) protocol: DrillProtocol,
 }
 
 #[derive(Args)]

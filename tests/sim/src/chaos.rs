@@ -2,6 +2,7 @@
 
 use tidings_delivery::PartitionId;
 
+use crate::dispatcher::{Blow, Step, WorkerRef};
 use crate::happening::Happening;
 use crate::settings::{RELAYS, WORKERS};
 use crate::times::{MILLI, SECOND, SESSION_TIMEOUT};
@@ -16,6 +17,8 @@ pub(crate) enum Fault {
     FreezeWorker,
     /// SIGTERM, then a new process.
     RestartWorker,
+    /// The same two, at a step of a record's way.
+    TrapWorker,
     KillAllWorkers,
     CutWorkerFromKafka,
     CutWorkerFromPostgres,
@@ -32,10 +35,11 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 15] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::KillWorker,
         Self::FreezeWorker,
         Self::RestartWorker,
+        Self::TrapWorker,
         Self::KillAllWorkers,
         Self::CutWorkerFromKafka,
         Self::CutWorkerFromPostgres,
@@ -56,6 +60,7 @@ impl Fault {
             Self::KillWorker => "workers killed",
             Self::FreezeWorker => "workers frozen",
             Self::RestartWorker => "workers restarted in order",
+            Self::TrapWorker => "traps for workers",
             Self::KillAllWorkers => "all workers killed at once",
             Self::CutWorkerFromKafka => "workers cut off from Kafka",
             Self::CutWorkerFromPostgres => "workers cut off from Postgres",
@@ -96,6 +101,11 @@ impl World {
             Fault::KillWorker => self.end_worker(worker),
             Fault::FreezeWorker => self.freeze_worker(worker),
             Fault::RestartWorker => self.stop_worker(worker),
+            Fault::TrapWorker => {
+                let step = self.random.pick(&Step::ALL);
+                let blow = self.random.pick(&[Blow::Kill, Blow::Freeze, Blow::Freeze]);
+                self.workers[worker].trap = Some((step, blow));
+            }
             Fault::KillAllWorkers => (0..WORKERS).for_each(|worker| self.end_worker(worker)),
             Fault::CutWorkerFromKafka => self.cut_from_kafka(worker),
             Fault::CutWorkerFromPostgres => {
@@ -117,6 +127,34 @@ impl World {
             Fault::RestartRelay => self.stop_relay(relay),
             Fault::KillRelaySession => self.kill_a_session(relay, wait),
             Fault::RestartUpstream => self.restart_upstream(),
+        }
+    }
+
+    /// If a fault waits for this step of a worker, it strikes at once or a moment later.
+    pub(crate) fn spring(&mut self, at: WorkerRef, step: Step) {
+        let trap = self.workers[at.worker].trap;
+        let Some((_, blow)) = trap.filter(|(awaited, _)| *awaited == step) else {
+            return;
+        };
+        self.workers[at.worker].trap = None;
+        let most = self.random.pick(&[0, 500, 3 * MILLI, 60 * MILLI]);
+        self.after(0, most, Happening::Blow(at, blow));
+    }
+
+    pub(crate) fn blow(&mut self, at: WorkerRef, blow: Blow) {
+        if !self.lives(at) {
+            return;
+        }
+        note!(self, "fault         {at}: {blow:?}");
+        match blow {
+            Blow::Kill => {
+                self.counts.add("workers killed at a step");
+                self.end_worker(at.worker);
+            }
+            Blow::Freeze => {
+                self.counts.add("workers frozen at a step");
+                self.freeze_worker(at.worker);
+            }
         }
     }
 

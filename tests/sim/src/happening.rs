@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use tidings_delivery::PartitionId;
 
 use crate::claims::ClaimStep;
-use crate::dispatcher::{WorkerNews, WorkerRef};
+use crate::dispatcher::{Blow, WorkerNews, WorkerRef};
 use crate::kafka::{GroupStep, Owner};
 use crate::outbox::{OutboxStep, UpstreamStep};
 use crate::relay::{ProducerStep, RelayNews, ShardRef};
@@ -39,6 +39,7 @@ pub(crate) enum Happening {
     Claims(ClaimStep),
     CallArrives(usize),
     Fault,
+    Blow(WorkerRef, Blow),
     Poison,
 }
 
@@ -62,6 +63,7 @@ impl World {
             Happening::Claims(step) => self.claim_step(step),
             Happening::CallArrives(attempt) => self.call_arrives(attempt),
             Happening::Fault => self.fault(),
+            Happening::Blow(at, blow) => self.blow(at, blow),
             Happening::Poison => self.append_poison(),
         }
     }

@@ -41,19 +41,19 @@ impl Settings {
         Self {
             chats: random.pick(&[1, 2, 4, 9]),
             partitions: random.pick(&[1, 2, 3]),
-            transactions: random.between(5, 30) as usize,
+            transactions: random.between(5, 60) as usize,
             park_permille: random.pick(&[0, 400, 1_000]),
-            upstream_gap: random.pick(&[50_000, 400_000, 1_500_000]),
+            upstream_gap: random.pick(&[50_000, 400_000, 1_200_000]),
             read_rows: random.pick(&[1, 3, 10, 100]),
             max_in_flight_rows: random.pick(&[4, 16, 1_000]),
             max_tracked: random.pick(&[1, 3, 4_096]),
             faults: Fault::ALL
                 .into_iter()
-                .filter(|_| random.chance(600))
+                .filter(|_| random.chance(500))
                 .collect(),
             fault_gap: random.pick(&[1_000_000, 3_000_000, 8_000_000]),
             lost_statements_permille: random.pick(&[0, 10, 60]),
-            slow_statements_permille: random.pick(&[0, 10, 60]),
+            slow_statements_permille: random.pick(&[0, 20, 80]),
             lost_requests_permille: random.pick(&[0, 20, 200]),
             odd_answers_permille: random.pick(&[0, 100, 350]),
             unencodable_permille: random.pick(&[0, 30]),

@@ -2,6 +2,7 @@
 
 mod crashes;
 mod fault;
+mod rebalances;
 
 use crate::cli::DrillCommand;
 use crate::exit::Exit;
@@ -9,5 +10,6 @@ use crate::exit::Exit;
 pub(crate) async fn run(drill: DrillCommand) -> anyhow::Result<Exit> {
     match drill {
         DrillCommand::Crashes(options) => crashes::run(options).await,
+        DrillCommand::Rebalances(options) => rebalances::run(options).await,
     }
 }

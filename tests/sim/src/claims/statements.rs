@@ -218,8 +218,9 @@ impl World {
             self.answer_claim(reference, slot, asked_at, ClaimOutcome::StaleEpoch);
             return;
         }
-        let slow = self.faults() && self.random.chance(10);
-        let most = if slow { 500 * MILLI } else { MILLI };
+        let permille = self.settings.slow_statements_permille;
+        let slow = self.faults() && self.random.chance(permille);
+        let most = if slow { 3 * SECOND } else { MILLI };
         let step = ClaimStep::Take {
             reference,
             slot,
@@ -250,7 +251,6 @@ impl World {
     fn granted(&mut self, ask: &ClaimAsk, taken: Taken) {
         let current = self.claims.epochs[&ask.partition];
         self.check(invariants::no_claim_of_an_old_epoch_succeeds(ask, current));
-        self.check(invariants::a_fence_only_grows(ask.message, &taken));
         if ask.renew.is_some() {
             self.check(invariants::started_is_taken_back_only_when_nothing_was_posted(
                 &self.ledger,
@@ -259,6 +259,7 @@ impl World {
             ));
             return;
         }
+        self.check(invariants::a_fence_only_grows(ask.message, &taken));
         self.check(invariants::no_claim_while_another_holds_one(
             self.now,
             ask.message,

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tidings_delivery::{Event, SlotId};
 use tidings_platforms::Verdict;
 
-use super::{WorkerNews, WorkerRef};
+use super::{Step, WorkerNews, WorkerRef};
 use crate::happening::Happening;
 use crate::invariants;
 use crate::ledger::{Attempt, Told};
@@ -148,6 +148,7 @@ impl World {
             | Verdict::Unrecognised => Told::Refused,
         };
         self.ledger.attempts[attempt].told = told;
+        self.spring(to, Step::Answer);
         note!(self, "{to}: {} was answered {}", self.name(self.ledger.attempts[attempt].message), verdict.name());
         let event = Event::Answered {
             slot,

@@ -73,6 +73,7 @@ impl Worker {
             fetches_soon: false,
             ticks_at: None,
             leaving: None,
+            trap: None,
             stale_up_to: 0,
         }
     }

@@ -59,6 +59,8 @@ pub(crate) struct Worker {
     fetches_soon: bool,
     ticks_at: Option<u64>,
     leaving: Option<Leaving>,
+    /// A fault that waits for the worker's next such step.
+    pub(crate) trap: Option<(Step, Blow)>,
     /// Assignments up to this one are of a membership that is over.
     stale_up_to: u64,
 }
@@ -99,6 +101,39 @@ enum Leaving {
     Rejoin,
     /// SIGTERM.
     Exit,
+}
+
+/// A step of a record's way, at which a fault may wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step {
+    Claim,
+    Start,
+    Call,
+    Answer,
+    Settle,
+    DeadLetter,
+    Release,
+    Commit,
+}
+
+impl Step {
+    pub(crate) const ALL: [Self; 8] = [
+        Self::Claim,
+        Self::Start,
+        Self::Call,
+        Self::Answer,
+        Self::Settle,
+        Self::DeadLetter,
+        Self::Release,
+        Self::Commit,
+    ];
+}
+
+/// What then happens to the worker.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blow {
+    Kill,
+    Freeze,
 }
 
 /// What a worker gets to know.

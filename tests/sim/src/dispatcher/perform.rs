@@ -2,7 +2,7 @@
 
 use tidings_delivery::{Effect, Outcome, PartitionId, Settlement, SlotId};
 
-use super::{Held, Phase, WorkerNews, WorkerRef};
+use super::{Held, Phase, Step, WorkerNews, WorkerRef};
 use crate::claims::{ClaimAsk, Statement};
 use crate::invariants;
 use crate::kafka::Record;
@@ -15,10 +15,12 @@ impl World {
         match effect {
             Effect::Claim { slot, .. } => {
                 self.check(self.may_begin(to, slot));
+                self.spring(to, Step::Claim);
                 self.claim(to, effect);
             }
             Effect::Start { slot, fence } => {
                 self.check(self.may_begin(to, slot));
+                self.spring(to, Step::Start);
                 if let Some(message) = self.message_of(to, slot) {
                     let start = Statement::Start {
                         slot,
@@ -32,6 +34,7 @@ impl World {
                 slot, fence, call, ..
             } => {
                 self.check(self.may_begin(to, slot));
+                self.spring(to, Step::Call);
                 self.call(to, slot, fence, call);
             }
             Effect::Settle {
@@ -110,6 +113,7 @@ impl World {
         let Some(message) = self.message_of(to, slot) else {
             return;
         };
+        self.spring(to, Step::Settle);
         let attempt = self.held(to, slot).and_then(|held| held.attempt);
         let settle = Statement::Settle {
             slot,
@@ -133,6 +137,7 @@ impl World {
             newest.map(|attempt| &self.ledger.attempts[attempt]),
         ));
         self.counts.add("claims given back");
+        self.spring(to, Step::Release);
         self.send(to, Statement::Release { message, fence });
     }
 
@@ -140,6 +145,7 @@ impl World {
         let Some(held) = self.held(to, slot).copied() else {
             return;
         };
+        self.spring(to, Step::DeadLetter);
         let refused = self.faults() && self.random.chance(50);
         let acknowledged = !refused && !self.kafka.is_down(self.now);
         // An acknowledgement may be lost as well: the record is there twice then.
@@ -162,6 +168,7 @@ impl World {
         self.check(invariants::commit_passes_only_what_has_its_end(
             self, partition, offset,
         ));
+        self.spring(to, Step::Commit);
         self.commit_soon(to, partition, offset);
     }
 

@@ -29,7 +29,8 @@ pub(crate) fn no_claim_while_another_holds_one(
     })
 }
 
-/// Design §1: fences are "numbered per message": writes of older ones can be told.
+/// Design §1: fences are "numbered per message": a new claim's is above all before, so that writes of older ones can
+/// be told.
 pub(crate) fn a_fence_only_grows(message: usize, taken: &Taken) -> Checked {
     let grew = taken
         .before
