@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing};
+use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits};
 use tidings_edge::config::{Config, DispatcherConfig};
 use tidings_edge::http::{
     AdminError, AdminServer, PlatformClient, PlatformClientError, PlatformClientSettings,
@@ -34,6 +34,9 @@ const DAYS_AHEAD: u32 = 2;
 
 /// The wait before a write of Tidings' own parts is tried again (design §7 leaves it open; leases are seconds).
 const STORAGE_RETRY: Duration = Duration::from_millis(300);
+
+/// How often the group member tells its lag, whether it sees a broker, and what it holds for committed.
+const STATISTICS_MILLIS: &str = "2000";
 
 /// The connection for maintenance, beside `dispatcher.database_connections`.
 const MAINTENANCE_CONNECTIONS: usize = 1;
@@ -185,7 +188,7 @@ impl Dispatcher {
         );
         let client = PlatformClient::new(&PlatformClientSettings::default())?;
         Ok(Parts {
-            machine: Machine::new(machine_options(dispatcher, owner)),
+            machine: machine(config, owner),
             caller: Arc::new(Caller::new(config, &self.platforms, client, owner)),
             dead_letters: Arc::new(DeadLetters::new(
                 kafka::dead_letter_producer_config(&config.kafka),
@@ -205,6 +208,7 @@ impl Dispatcher {
             policies: dispatcher.policies.clone(),
             group: dispatcher.group.clone(),
             drain_deadline: dispatcher.drain_deadline,
+            call_deadline: dispatcher.call_deadline,
             progress_deadline: dispatcher.progress_deadline,
         })
     }
@@ -230,12 +234,15 @@ fn member(
     lanes: &Arc<Lanes>,
     decoder: &Arc<Decoder>,
 ) -> Box<dyn Fn() -> MemberOptions + Send> {
-    let client = kafka::consumer_config(&config.kafka, &config.dispatcher.group);
+    let mut client = kafka::consumer_config(&config.kafka, &config.dispatcher.group);
+    client.set("statistics.interval.ms", STATISTICS_MILLIS);
+    let group = config.dispatcher.group.clone();
     let (lanes, decoder) = (Arc::clone(lanes), Arc::clone(decoder));
     // Longer than the engine's own, so that it is the engine that gives up on what is in flight.
     let drain_deadline = config.dispatcher.drain_deadline * 2;
     let progress_deadline = config.dispatcher.progress_deadline;
     Box::new(move || MemberOptions {
+        group: group.clone(),
         client: client.clone(),
         lanes: Arc::clone(&lanes),
         decoder: Arc::clone(&decoder),
@@ -275,6 +282,16 @@ fn identity(config: &Config, owner: Uuid) -> Identity {
     }
 }
 
+fn machine(config: &Config, owner: Uuid) -> Machine {
+    let mut machine = Machine::new(machine_options(&config.dispatcher, owner));
+    for (name, account) in &config.accounts {
+        if let Some(calls) = account.max_in_flight_calls {
+            machine.limit_account(&Arc::from(name.as_str()), calls);
+        }
+    }
+    machine
+}
+
 fn machine_options(dispatcher: &DispatcherConfig, owner: Uuid) -> Options {
     let (standard, interactive) = (&dispatcher.retry.standard, &dispatcher.retry.interactive);
     Options {
@@ -293,15 +310,16 @@ fn machine_options(dispatcher: &DispatcherConfig, owner: Uuid) -> Options {
         },
         retries: RetryProfiles {
             standard: RetryProfile {
-                base: standard.base,
-                cap: standard.cap,
+                waits: Waits::Doubling {
+                    base: standard.base,
+                    cap: standard.cap,
+                },
                 jitter: standard.jitter,
                 max_attempts: standard.attempts,
                 max_age: standard.max_age,
             },
             interactive: RetryProfile {
-                base: interactive.delays.first().copied().unwrap_or_default(),
-                cap: interactive.delays.last().copied().unwrap_or_default(),
+                waits: Waits::Listed(interactive.delays.as_slice().into()),
                 jitter: 0.0,
                 max_attempts: u32::try_from(interactive.delays.len())
                     .unwrap_or(u32::MAX)

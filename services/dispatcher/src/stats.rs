@@ -8,7 +8,7 @@ use metrics::{counter, gauge, histogram};
 use rdkafka::Message as _;
 use rdkafka::message::OwnedMessage;
 use serde_json::json;
-use tidings_delivery::{Load, Outcome, Settlement};
+use tidings_delivery::{Load, Outcome, PartitionId, Settlement};
 use tidings_edge::http::{HealthReport, HealthSource, HealthStatus};
 use tidings_edge::telemetry::metric_names;
 use tidings_envelope::Message;
@@ -16,7 +16,7 @@ use tidings_platforms::Verdict;
 use tracing::{info, warn};
 
 use crate::calls::now_micros;
-use crate::consumer::LaneTopic;
+use crate::consumer::{LaneTopic, Lanes};
 
 /// Counts since the start, and the newest load.
 pub(crate) struct Stats {
@@ -30,6 +30,8 @@ pub(crate) struct Stats {
     partitions: AtomicUsize,
     paused: AtomicUsize,
     assigned: AtomicBool,
+    state_away: AtomicBool,
+    kafka_away: AtomicBool,
     stopping: AtomicBool,
     accounts: Vec<String>,
 }
@@ -43,6 +45,8 @@ pub(crate) struct Line<'a> {
     pub(crate) outcome: Outcome,
     pub(crate) attempts: u32,
     pub(crate) reason: &'a str,
+    /// The last verdict's word; `none` without an attempt.
+    pub(crate) class: &'static str,
     pub(crate) duration: Duration,
 }
 
@@ -59,6 +63,8 @@ impl Stats {
             partitions: AtomicUsize::new(0),
             paused: AtomicUsize::new(0),
             assigned: AtomicBool::new(false),
+            state_away: AtomicBool::new(false),
+            kafka_away: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
             accounts,
         }
@@ -81,6 +87,53 @@ impl Stats {
         self.stopping.store(true, Ordering::Relaxed);
     }
 
+    /// Whether the newest statement had no answer.
+    pub(crate) fn state_away(&self, away: bool) {
+        self.state_away.store(away, Ordering::Relaxed);
+    }
+
+    pub(crate) fn kafka_away(&self, away: bool) {
+        self.kafka_away.store(away, Ordering::Relaxed);
+    }
+
+    /// How old the oldest record of each lane is that has no end here yet.
+    pub(crate) fn oldest<'a>(
+        &self,
+        lanes: &Lanes,
+        records: impl Iterator<Item = (PartitionId, &'a OwnedMessage)>,
+    ) {
+        let mut oldest: BTreeMap<u16, i64> = BTreeMap::new();
+        for (id, record) in records {
+            let written = record.timestamp().to_millis().unwrap_or(i64::MAX);
+            let least = oldest.entry(id.lane).or_insert(written);
+            *least = (*least).min(written);
+        }
+        let now_millis = now_micros() / 1_000;
+        for (id, lane) in lanes.numbered() {
+            let age_millis = oldest
+                .get(&id)
+                .map_or(0, |written| now_millis.saturating_sub(*written));
+            let age = Duration::from_millis(u64::try_from(age_millis).unwrap_or(0));
+            gauge!(
+                metric_names::LANE_OLDEST_AGE_SECONDS,
+                "platform" => lane.platform.clone(), "lane" => lane.lane
+            )
+            .set(age.as_secs_f64());
+        }
+    }
+
+    /// What it needs and does not have, one sentence each.
+    fn missing(&self) -> Vec<String> {
+        let mut missing = Vec::new();
+        if self.state_away.load(Ordering::Relaxed) {
+            missing.push("the state database does not answer: nothing is claimed or sent".into());
+        }
+        if self.kafka_away.load(Ordering::Relaxed) {
+            missing.push("no broker is connected".into());
+        }
+        missing
+    }
+
     pub(crate) fn fenced(&self) {
         self.fenced.fetch_add(1, Ordering::Relaxed);
         counter!(metric_names::FENCED_TOTAL).increment(1);
@@ -100,6 +153,8 @@ impl Stats {
         )
         .increment(1);
         histogram!(metric_names::ATTEMPT_DURATION_SECONDS, "platform" => platform, "account" => account)
+            .record(took.as_secs_f64());
+        histogram!(metric_names::HTTP_CLIENT_REQUEST_DURATION_SECONDS, "http_request_method" => "POST")
             .record(took.as_secs_f64());
     }
 
@@ -170,8 +225,10 @@ impl HealthSource for Stats {
         HealthReport {
             status: if self.stopping.load(Ordering::Relaxed) {
                 HealthStatus::Stopping
-            } else {
+            } else if self.missing().is_empty() {
                 HealthStatus::Ok
+            } else {
+                HealthStatus::Degraded
             },
             dispatched: self.dispatched.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
@@ -189,12 +246,17 @@ impl HealthSource for Stats {
         if self.stopping.load(Ordering::Relaxed) {
             return Err(vec!["the worker is stopping".into()]);
         }
+        let mut missing = self.missing();
         if !self.assigned.load(Ordering::Relaxed) {
-            return Err(vec![
+            missing.push(
                 "no partition is assigned yet: the group is rebalancing, or has more workers than partitions".into(),
-            ]);
+            );
         }
-        Ok(())
+        if missing.is_empty() {
+            Ok(())
+        } else {
+            Err(missing)
+        }
     }
 }
 
@@ -247,6 +309,7 @@ fn log(line: &Line<'_>) {
                 correlation_id = envelope.and_then(|e| e.correlation_id.as_deref()),
                 duration_ms = u64::try_from(line.duration.as_millis()).unwrap_or(u64::MAX),
                 outcome = word(line.outcome),
+                class = line.class,
                 reason = line.reason,
                 "record"
             )

@@ -29,8 +29,7 @@ BEGIN
     RETURN created;
 END $$;
 
--- Drops the partitions of the days before before_day, and the default partition's rows of such days; returns how
--- many partitions it dropped. A partition whose lock is not to be had in two seconds stays for the next call.
+-- Drops the partitions of the days before before_day; returns how many. A partition whose lock is not to be had in two seconds stays for the next call.
 CREATE FUNCTION tidings_delivery.drop_claim_partitions(before_day date) RETURNS int
 LANGUAGE plpgsql SET lock_timeout = '2s' AS $$
 DECLARE
@@ -53,6 +52,17 @@ BEGIN
             WHEN lock_not_available OR undefined_table THEN NULL;
         END;
     END LOOP;
-    DELETE FROM tidings_delivery.claims_default WHERE recorded_day < before_day;
     RETURN dropped;
 END $$;
+
+-- Deletes the settled rows of such days from the default partition; returns how many. Apart from the function above,
+-- whose drops hold the strongest lock on the claims until they are committed: this may take long.
+CREATE FUNCTION tidings_delivery.prune_default_claims(before_day date) RETURNS bigint
+LANGUAGE sql AS $$
+    WITH pruned AS (
+        DELETE FROM tidings_delivery.claims_default
+        WHERE recorded_day < before_day AND state NOT IN ('claimed', 'started')
+        RETURNING 1
+    )
+    SELECT count(*) FROM pruned;
+$$;

@@ -17,7 +17,7 @@ const STOP_DEADLINE: Duration = Duration::from_secs(15);
 
 pub(crate) async fn run(options: UpOptions) -> anyhow::Result<Exit> {
     let shutdown = asked_to_stop()?;
-    println!("starting PostgreSQL, Kafka and the schema registry …");
+    println!("starting PostgreSQL, Kafka, the schema registry and Jaeger …");
     let keep = options.folder.is_some();
     let stack = StackSource::from_env()?
         .start(StackOptions {

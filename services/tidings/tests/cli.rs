@@ -23,6 +23,7 @@ fn help_names_every_role() {
         "topics",
         "load",
         "judge",
+        "trace",
     ] {
         assert!(text.contains(&format!("\n  {role} ")), "{role}: {text}");
     }

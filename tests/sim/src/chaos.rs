@@ -5,7 +5,7 @@ use tidings_delivery::PartitionId;
 use crate::dispatcher::{Blow, Step, WorkerRef};
 use crate::happening::Happening;
 use crate::settings::{RELAYS, WORKERS};
-use crate::times::{MILLI, SECOND, SESSION_TIMEOUT};
+use crate::times::{FAULTS_END, MILLI, SECOND, SESSION_TIMEOUT};
 use crate::trace::note;
 use crate::world::World;
 
@@ -54,6 +54,10 @@ impl Fault {
         Self::RestartUpstream,
     ];
 
+    /// Those that are no faults: what operators do every day.
+    pub(crate) const ORDERLY: [Self; 3] =
+        [Self::RestartWorker, Self::MovePartition, Self::RestartRelay];
+
     /// The name under which it is counted.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -79,7 +83,7 @@ impl Fault {
 
 impl World {
     pub(crate) fn fault(&mut self) {
-        if !self.faults() {
+        if self.now >= FAULTS_END {
             return;
         }
         let kinds: Vec<Fault> = self.settings.faults.iter().copied().collect();
@@ -111,7 +115,7 @@ impl World {
             Fault::CutWorkerFromPostgres => {
                 self.workers[worker].cut_from_postgres_until = self.now + 3 * wait;
             }
-            Fault::RestartPostgres => self.claims.restart(self.now + wait),
+            Fault::RestartPostgres => self.restart_claims(self.now + wait),
             Fault::MovePartition => {
                 let partition = self.any_partition();
                 self.move_partition(partition);

@@ -29,6 +29,13 @@ pub(crate) struct Message {
     pub(crate) found_started: bool,
 }
 
+impl Message {
+    /// The number of the account that sends it.
+    pub(crate) fn account(&self) -> usize {
+        self.chat % 2
+    }
+}
+
 /// What the worker that called was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Told {
@@ -52,6 +59,8 @@ pub(crate) struct Attempt {
     pub(crate) departed_at: Option<u64>,
     pub(crate) accepted: bool,
     pub(crate) told: Told,
+    /// The verdict's name, once there is one.
+    pub(crate) verdict: &'static str,
     /// Its `sent` is in the claims table.
     pub(crate) recorded: bool,
     /// Its worker died before `sent` was recorded.
@@ -131,8 +140,6 @@ impl Ledger {
         let lower = self.lane_of_chat(message).iter().copied();
         lower
             .take_while(move |other| *other < message)
-            .filter(move |other| {
-                self.messages[*other].encodable && self.precedes(*other, message)
-            })
+            .filter(move |other| self.messages[*other].encodable && self.precedes(*other, message))
     }
 }

@@ -18,7 +18,7 @@ mod times;
 mod trace;
 mod world;
 
-pub use counts::Counts;
+pub use counts::{Counts, EVERYTHING};
 pub use invariants::Broken;
 pub use trace::Tracing;
 
@@ -43,8 +43,12 @@ pub fn run(seed: u64, tracing: Tracing) -> Story {
     let mut world = World::new(seed, tracing);
     let broken = world.run().err();
     let fingerprint = world.random.next() ^ world.now;
-    world.counts.add_many("messages", world.ledger.messages.len() as u64);
-    world.counts.add_many("virtual seconds", world.now / times::SECOND);
+    world
+        .counts
+        .add_many("messages", world.ledger.messages.len() as u64);
+    world
+        .counts
+        .add_many("virtual seconds", world.now / times::SECOND);
     Story {
         broken,
         counts: world.counts,

@@ -56,7 +56,11 @@ pub(crate) fn react(random: &mut Random, odd_permille: u64) -> Reaction {
         0..3 => Reaction::ambiguous("calls accepted whose answer was lost", true, true),
         3 => Reaction::ambiguous("calls accepted and answered with nonsense", true, false),
         4 => Reaction::ambiguous("calls not accepted whose answer was lost", false, true),
-        5 => Reaction::ambiguous("calls not accepted and answered with nonsense", false, false),
+        5 => Reaction::ambiguous(
+            "calls not accepted and answered with nonsense",
+            false,
+            false,
+        ),
         6..9 => Reaction::answered("calls refused for now", Verdict::Transient),
         9..11 => Reaction::answered("calls throttled", throttled(random)),
         11 => Reaction::answered("calls rejected", Verdict::Rejected),

@@ -111,7 +111,8 @@ impl World {
             }
         }
         invariants::every_committed_row_reaches_its_end(self)?;
-        invariants::the_world_comes_to_rest(self)
+        invariants::the_world_comes_to_rest(self)?;
+        invariants::what_ends_in_order_repeats_nothing(self)
     }
 
     /// Whether upstream is done, nothing waits in the outbox or in Kafka, and no machine holds anything.
@@ -126,7 +127,7 @@ impl World {
 
     /// Whether faults may still begin.
     pub(crate) fn faults(&self) -> bool {
-        self.now < FAULTS_END
+        self.now < FAULTS_END && !self.settings.calm
     }
 
     pub(crate) fn at(&mut self, at: u64, happening: Happening) {

@@ -10,7 +10,7 @@ use tidings_load::{LoadOptions, LoadReport};
 use tidings_stack::Stack;
 use tokio::task::JoinHandle;
 
-use crate::world::{World, killed, no_faults};
+use crate::world::{World, in_flight, killed, no_faults};
 
 const ORDERS: u32 = 400;
 
@@ -25,6 +25,7 @@ impl Load {
         options.orders = ORDERS;
         options.chats = 60;
         options.workers = 4;
+        options.rate_per_second = Some(100.0);
         println!("load seed {}", options.seed);
         let done = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&done);
@@ -37,10 +38,12 @@ impl Load {
         Self { done, task }
     }
 
+    /// Waits for so many orders, and fails when the load ends before a fault can hit anything.
     async fn reaches(&self, orders: u32) {
         while self.done.load(Ordering::Relaxed) < u64::from(orders) && !self.task.is_finished() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+        assert!(!self.task.is_finished(), "the load ended before the fault");
     }
 }
 
@@ -68,6 +71,7 @@ async fn kill_a_dispatcher_and_a_relay(profile: Profile) {
     let (_first, mut second) = (world.dispatcher(1).await, world.dispatcher(2).await);
     let load = Load::start(&world);
     load.reaches(ORDERS / 4).await;
+    in_flight(&second).await;
     let dead = second.kill().unwrap();
     second.start().await.unwrap();
     load.reaches(ORDERS / 2).await;
@@ -81,6 +85,33 @@ async fn kill_a_dispatcher_and_a_relay(profile: Profile) {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_that_is_asked_to_stop_leaves_nothing_behind() {
     ask_a_worker_to_stop(Profile::drill()).await;
+}
+
+/// The partitions change hands before a slow call ends; the worker stays until what it did is recorded.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_stop_waits_for_calls_that_outlast_the_drain() {
+    let profile = Profile {
+        call_deadline: Duration::from_secs(8),
+        lease: Duration::from_secs(12),
+        drain_deadline: Duration::from_secs(1),
+        ..Profile::drill()
+    };
+    let world = World::with(Stack::shared().await.unwrap(), profile).await;
+    world.script(json!({"rules": [{"match": {"times": 1}, "action": {"latency_ms": 4_000, "answer": "ok"}}]}));
+    let _relay = world.relay().await;
+    let mut dispatcher = world.dispatcher(1).await;
+    let message = world.say(1, "slow").await;
+    in_flight(&dispatcher).await;
+    dispatcher.stop(Duration::from_secs(20)).await.unwrap();
+    assert_eq!(
+        world.settled(message).await.0,
+        "delivered",
+        "recorded by the worker that stopped"
+    );
+    dispatcher.start().await.unwrap();
+    let later = world.say(1, "later").await;
+    assert_eq!(world.settled(later).await.0, "delivered");
+    assert_eq!(world.texts(1), ["slow", "later"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -5,13 +5,13 @@ use std::time::{Duration, Instant};
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 use serde_json::json;
-use tidings_drill::{Profile, Role};
+use tidings_drill::Profile;
 use tidings_judge::evidence::Faults;
 use tidings_load::LoadOptions;
 use tidings_simulator::log::Outcome;
 use tidings_stack::Stack;
 
-use crate::world::{PATIENCE, World, no_faults};
+use crate::world::{PATIENCE, World, in_flight, no_faults};
 
 async fn load(world: &World, orders: u32) {
     let mut options = LoadOptions::new(world.deployment.place().upstream_url.clone());
@@ -103,18 +103,6 @@ async fn a_worker_frozen_beyond_its_lease_is_fenced() {
     world.assert_kept(&report);
     let health = second.health().await.unwrap();
     assert!(health["fenced"].as_u64().unwrap() >= 1, "{health}");
-}
-
-async fn in_flight(role: &Role) {
-    let until = Instant::now() + PATIENCE;
-    while role.health().await.unwrap_or_default()["in_flight"]
-        .as_u64()
-        .unwrap_or(0)
-        == 0
-    {
-        assert!(Instant::now() < until, "nothing is ever in flight");
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
 }
 
 /// Waits until all that the frozen worker held at its claim is claimed by the other: session and leases have run out.

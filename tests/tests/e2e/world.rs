@@ -225,3 +225,16 @@ pub async fn connect(url: &str) -> Client {
     tokio::spawn(connection);
     client
 }
+
+/// Waits until a dispatcher has a call out.
+pub async fn in_flight(role: &Role) {
+    let until = Instant::now() + PATIENCE;
+    while role.health().await.unwrap_or_default()["in_flight"]
+        .as_u64()
+        .unwrap_or(0)
+        == 0
+    {
+        assert!(Instant::now() < until, "nothing is ever in flight");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}

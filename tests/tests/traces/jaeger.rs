@@ -1,10 +1,12 @@
 //! The query API, read without the code of `tidings trace`.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::world::PATIENCE;
+
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 pub struct Jaeger(String);
 
@@ -32,6 +34,22 @@ impl Jaeger {
         Some(Trace { spans, text })
     }
 
+    /// Waits until a service has a span of this name.
+    pub async fn operation(&self, service: &str, name: &str) {
+        let url = format!("{}/api/services/{service}/operations", self.0);
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let text = reqwest::get(&url).await.unwrap().text().await.unwrap();
+            let answer: Value = serde_json::from_str(&text).unwrap();
+            let known = answer["data"].as_array();
+            if known.is_some_and(|known| known.iter().any(|operation| operation == name)) {
+                return;
+            }
+            assert!(Instant::now() < until, "{service} has no {name}: {text}");
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+
     /// Waits until the trace has all of `names`, as often as they are named.
     pub async fn trace_with(&self, id: &str, names: &[&str]) -> Trace {
         let until = Instant::now() + PATIENCE;
@@ -49,7 +67,7 @@ impl Jaeger {
                 Some(trace) => panic!("{names:?} are not all in {}", trace.text),
                 None => panic!("there is no trace {id}"),
             }
-            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 }

@@ -94,7 +94,7 @@ async fn a_dead_letters_trace_ends_with_its_failure_and_the_letter_names_it() {
     let world = World::new().await;
     world.script(json!({"rules": [{"action": {"answer": {"raw": {"status": 400,
         "body": r#"{"ok":false,"error_code":400,"description":"Bad Request: message text is empty"}"#}}}}]}));
-    let _roles = world.roles().await;
+    let [_relay, dispatcher] = world.roles().await;
     let message = world.say(44, None).await;
     assert_eq!(world.settled(message).await, "rejected");
 
@@ -109,6 +109,8 @@ async fn a_dead_letters_trace_ends_with_its_failure_and_the_letter_names_it() {
     assert_eq!(parent(trace.one(POST)), Some(id(process)));
     assert_eq!(parent(trace.one(&names.dead_letter)), Some(id(process)));
 
+    let log = std::fs::read_to_string(dispatcher.log()).unwrap();
+    assert!(log.contains(&own_trace(message)), "{log}");
     let letter = dead_letter(&world);
     let context = create_context(message, None);
     assert_eq!(header(&letter, "traceparent"), context.to_traceparent());
@@ -136,6 +138,33 @@ async fn what_upstream_does_not_sample_is_not_traced() {
         .await;
     assert_eq!(world.settled(first).await, "delivered");
     assert!(world.jaeger.trace(unsampled).await.is_none());
+}
+
+#[tokio::test]
+async fn the_relays_sampler_decides_for_those_behind_it() {
+    let world = World::new().await;
+    let never = [("OTEL_TRACES_SAMPLER", "always_off")];
+    let by_parent = [("OTEL_TRACES_SAMPLER", "parentbased_always_on")];
+    let [_relay, mut dispatcher] = world.roles_with(&never, &by_parent).await;
+    let message = world.say(49, None).await;
+    assert_eq!(world.settled(message).await, "delivered");
+    // Its end sends the last spans.
+    dispatcher.stop(PATIENCE).await.unwrap();
+    assert!(world.jaeger.trace(&own_trace(message)).await.is_none());
+}
+
+#[tokio::test]
+async fn what_roles_do_beside_messages_is_traced_too() {
+    let world = World::new().await;
+    let _roles = world.roles().await;
+    world
+        .jaeger
+        .operation("tidings-dispatcher", "bump epochs")
+        .await;
+    world
+        .jaeger
+        .operation("tidings-relay", "prepare relay")
+        .await;
 }
 
 /// The spans' names in a deployment.

@@ -14,6 +14,8 @@ pub(crate) struct Account {
     /// Messages from the claim to the outcome of their call.
     pub(crate) admitted: usize,
     pub(crate) calling: usize,
+    /// Calls at once, where the account has a bound of its own.
+    pub(crate) calls_limit: Option<usize>,
     /// Heads that wait for admission, in the order in which they became heads.
     pub(crate) waiting: VecDeque<SlotId>,
     /// Admitted and claimed, waiting for a place to call.
@@ -41,6 +43,7 @@ impl Accounts {
             name: Arc::clone(name),
             admitted: 0,
             calling: 0,
+            calls_limit: None,
             waiting: VecDeque::new(),
             ready: VecDeque::new(),
             held_until: Moment::default(),

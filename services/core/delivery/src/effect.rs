@@ -71,6 +71,10 @@ pub enum Effect {
         slot: SlotId,
         /// The fence that is held.
         fence: i64,
+        /// Attempts that count, kept for the next owner.
+        attempts: u32,
+        /// When the first one failed, kept for the next owner.
+        first_failed_at_micros: Option<i64>,
     },
     /// Everything before `offset` has its end: commit it. Not answered.
     Commit {

@@ -37,6 +37,6 @@ mod words;
 pub use effect::{DeadLetterFacts, Effect, Outcome};
 pub use event::{Answer, Arrival, ClaimOutcome, Content, Delivery, Event, Grant, Poison};
 pub use machine::{Limits, Load, Machine, Options, Timing};
-pub use policy::{Next, RetryProfile, RetryProfiles, Tried, next};
+pub use policy::{Next, RetryProfile, RetryProfiles, Tried, Waits, next};
 pub use time::{Moment, Now};
 pub use words::{Category, OnUnknown, PartitionId, RetryName, Settlement, SlotId};

@@ -1,5 +1,6 @@
 //! One table from verdict to what happens next (design §8). A new verdict does not compile until it has its row here.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tidings_platforms::{HoldScope, Verdict};
@@ -9,13 +10,27 @@ use crate::{Category, OnUnknown, RetryName, Settlement};
 /// Answers that no table knows are retried this often before they are a dead letter (B9: few times).
 const UNRECOGNISED_ATTEMPTS: u32 = 3;
 
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+
+/// The waits between attempts, before jitter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Waits {
+    /// `base`, then twice as long each time, up to `cap`.
+    Doubling {
+        /// The first wait.
+        base: Duration,
+        /// The longest wait.
+        cap: Duration,
+    },
+    /// These, in order; the last one again when there are more attempts than waits.
+    Listed(Arc<[Duration]>),
+}
+
 /// How an event type's failures are retried.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RetryProfile {
-    /// The wait after the first failure; doubled after each further one.
-    pub base: Duration,
-    /// The longest wait, before jitter.
-    pub cap: Duration,
+    /// The waits between attempts.
+    pub waits: Waits,
     /// The share by which a wait is made longer or shorter, `0.25` for ±25 % (B10).
     pub jitter: f64,
     /// Attempts in all, the first included.
@@ -26,35 +41,53 @@ pub struct RetryProfile {
 
 impl RetryProfile {
     /// Design §8: base 5 s, doubling, cap 900 s, then ±25 %; 8 attempts, 24 h.
-    pub const STANDARD: Self = Self {
-        base: Duration::from_secs(5),
-        cap: Duration::from_secs(900),
-        jitter: 0.25,
-        max_attempts: 8,
-        max_age: Duration::from_secs(24 * 3_600),
-    };
+    #[must_use]
+    pub fn standard() -> Self {
+        Self {
+            waits: Waits::Doubling {
+                base: Duration::from_secs(5),
+                cap: Duration::from_secs(900),
+            },
+            jitter: 0.25,
+            max_attempts: 8,
+            max_age: DAY,
+        }
+    }
 
     /// Q3: 0.5, 1, 2 s; four attempts in all.
-    pub const INTERACTIVE: Self = Self {
-        base: Duration::from_millis(500),
-        cap: Duration::from_secs(2),
-        jitter: 0.0,
-        max_attempts: 4,
-        max_age: Duration::from_secs(24 * 3_600),
-    };
+    #[must_use]
+    pub fn interactive() -> Self {
+        Self {
+            waits: Waits::Listed([500, 1_000, 2_000].map(Duration::from_millis).into()),
+            jitter: 0.0,
+            max_attempts: 4,
+            max_age: DAY,
+        }
+    }
 
     /// The wait after `failures` attempts failed; `unit` is uniform in `0.0..1.0`.
     #[must_use]
     pub fn backoff(&self, failures: u32, unit: f64) -> Duration {
-        let doublings = failures.saturating_sub(1).min(31);
-        let wait = self.base.saturating_mul(1 << doublings).min(self.cap);
+        let wait = self.wait(failures.max(1));
         let factor = 1.0 + self.jitter * (2.0 * unit - 1.0);
-        Duration::try_from_secs_f64(wait.as_secs_f64() * factor).unwrap_or(self.cap)
+        Duration::try_from_secs_f64(wait.as_secs_f64() * factor).unwrap_or(Duration::MAX)
+    }
+
+    fn wait(&self, failures: u32) -> Duration {
+        match &self.waits {
+            Waits::Doubling { base, cap } => {
+                base.saturating_mul(1 << (failures - 1).min(31)).min(*cap)
+            }
+            Waits::Listed(waits) => {
+                let nth = usize::try_from(failures - 1).unwrap_or(usize::MAX);
+                waits.get(nth).or(waits.last()).copied().unwrap_or_default()
+            }
+        }
     }
 }
 
 /// The profiles in force.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct RetryProfiles {
     /// Under [`RetryName::Standard`].
     pub standard: RetryProfile,
@@ -67,8 +100,8 @@ pub struct RetryProfiles {
 impl Default for RetryProfiles {
     fn default() -> Self {
         Self {
-            standard: RetryProfile::STANDARD,
-            interactive: RetryProfile::INTERACTIVE,
+            standard: RetryProfile::standard(),
+            interactive: RetryProfile::interactive(),
             broken_account: Duration::from_secs(30),
         }
     }
@@ -182,23 +215,33 @@ mod tests {
     #[test]
     fn standard_profile_doubles_to_its_cap_and_jitter_stays_within_a_quarter() {
         let waits: Vec<u64> = (1..=9)
-            .map(|n| RetryProfile::STANDARD.backoff(n, 0.5).as_secs())
+            .map(|n| RetryProfile::standard().backoff(n, 0.5).as_secs())
             .collect();
         assert_eq!(waits, [5, 10, 20, 40, 80, 160, 320, 640, 900]);
-        let longest = RetryProfile::STANDARD.backoff(40, 0.999_999);
+        let longest = RetryProfile::standard().backoff(40, 0.999_999);
         assert!(
             longest <= Duration::from_secs(1_125),
             "B10: at most 1,125 s"
         );
-        assert!(RetryProfile::STANDARD.backoff(40, 0.0) >= Duration::from_secs(675));
+        assert!(RetryProfile::standard().backoff(40, 0.0) >= Duration::from_secs(675));
     }
 
     #[test]
     fn interactive_profile_is_the_sources() {
         let waits: Vec<u128> = (1..=3)
-            .map(|n| RetryProfile::INTERACTIVE.backoff(n, 0.9).as_millis())
+            .map(|n| RetryProfile::interactive().backoff(n, 0.9).as_millis())
             .collect();
         assert_eq!(waits, [500, 1_000, 2_000]);
+    }
+
+    #[test]
+    fn a_list_is_followed_and_its_last_wait_repeated() {
+        let profile = RetryProfile {
+            waits: Waits::Listed([1, 5, 30].map(Duration::from_secs).into()),
+            ..RetryProfile::interactive()
+        };
+        let waits: Vec<u64> = (0..=5).map(|n| profile.backoff(n, 0.0).as_secs()).collect();
+        assert_eq!(waits, [1, 1, 5, 30, 30, 30]);
     }
 
     #[test]
@@ -248,10 +291,12 @@ mod tests {
     #[test]
     fn waits_of_any_size_never_panic() {
         let wild = RetryProfile {
-            base: Duration::MAX,
-            cap: Duration::MAX,
+            waits: Waits::Doubling {
+                base: Duration::MAX,
+                cap: Duration::MAX,
+            },
             jitter: 1.0e308,
-            ..RetryProfile::STANDARD
+            ..RetryProfile::standard()
         };
         assert_eq!(wild.backoff(u32::MAX, 1.0), Duration::MAX);
     }

@@ -69,6 +69,8 @@ pub(crate) struct Settle {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Release {
     pub(crate) fence: i64,
+    pub(crate) attempts: u32,
+    pub(crate) first_failed_at_micros: Option<i64>,
 }
 
 /// What came of a statement.
@@ -135,6 +137,14 @@ impl StatementKind {
 }
 
 impl Answered {
+    /// Whether Postgres gave no answer.
+    pub(crate) fn is_failure(&self) -> bool {
+        match self {
+            Self::Claim { outcome, .. } => *outcome == ClaimOutcome::Failed,
+            Self::Start { answer, .. } | Self::Settle { answer, .. } => *answer == Answer::Failed,
+        }
+    }
+
     /// Whether Postgres refused it to a zombie, or to one who came too late.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {

@@ -1,19 +1,28 @@
 //! The statements. Each takes arrays, one element a message, and answers one row a message with its ordinal.
 
+/// One statement, with the name that metrics know it by.
+pub(super) struct Statement {
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+}
+
 /// Bumps the epochs of partitions that were assigned, before anything of them is claimed.
-pub(super) const BUMP_EPOCHS: &str = "
+pub(super) const BUMP_EPOCHS: Statement = Statement {
+    name: "bump_epochs",
+    text: "
 INSERT INTO tidings_delivery.partition_epochs AS e (consumer_name, topic, partition, epoch)
 SELECT $1, i.topic, i.partition, 1
 FROM unnest($2::text[], $3::int[]) AS i (topic, partition)
 ORDER BY i.topic, i.partition
 ON CONFLICT (consumer_name, topic, partition) DO UPDATE SET epoch = e.epoch + 1
-RETURNING e.topic, e.partition, e.epoch";
+RETURNING e.topic, e.partition, e.epoch",
+};
 
 /// Takes what is new, released or run out, under the partition's epoch. The epoch's row is locked FOR SHARE in the same
 /// statement: a bump waits for the claims that saw the old one, and none that sees it can follow the bump.
 /// What was not taken is told with the state that the statement's snapshot shows; a row that another worker inserted
 /// meanwhile is not in it, and has neither.
-pub(super) const CLAIM: &str = "
+pub(super) const CLAIM: Statement = Statement { name: "claim", text: "
 WITH input AS (
     SELECT * FROM unnest($3::int[], $4::uuid[], $5::text[], $6::text[], $7::int[], $8::bigint[], $9::bigint[])
         WITH ORDINALITY AS i (day, message_id, nonce, topic, partition, record_offset, epoch, ord)
@@ -22,6 +31,7 @@ WITH input AS (
     FROM tidings_delivery.partition_epochs e
     JOIN (SELECT DISTINCT topic, partition, epoch FROM input) d USING (topic, partition, epoch)
     WHERE e.consumer_name = $1
+    ORDER BY e.topic, e.partition
     FOR SHARE OF e
 ), taken AS (
     INSERT INTO tidings_delivery.claims AS c
@@ -46,11 +56,11 @@ LEFT JOIN LATERAL (
     SELECT c.state, c.lease_until FROM tidings_delivery.claims c
     WHERE c.consumer_name = $1 AND c.recorded_day = date '1970-01-01' + i.day
       AND c.message_id = i.message_id AND c.resend_nonce = i.nonce
-) x ON t.fence IS NULL";
+) x ON t.fence IS NULL" };
 
 /// Extends what is held, and keeps the attempts and the first failure. `started` is taken back: a renewal follows only
 /// an attempt that is known not to have been accepted.
-pub(super) const RENEW: &str = "
+pub(super) const RENEW: Statement = Statement { name: "renew", text: "
 WITH input AS (
     SELECT * FROM unnest($3::int[], $4::uuid[], $5::text[], $6::text[], $7::int[], $8::bigint[], $9::bigint[], $11::int[], $12::bigint[])
         WITH ORDINALITY AS i (day, message_id, nonce, topic, partition, epoch, fence, attempts, first_failed_micros, ord)
@@ -59,6 +69,7 @@ WITH input AS (
     FROM tidings_delivery.partition_epochs e
     JOIN (SELECT DISTINCT topic, partition, epoch FROM input) d USING (topic, partition, epoch)
     WHERE e.consumer_name = $1
+    ORDER BY e.topic, e.partition
     FOR SHARE OF e
 ), kept AS (
     UPDATE tidings_delivery.claims c
@@ -80,21 +91,21 @@ LEFT JOIN LATERAL (
     SELECT c.state FROM tidings_delivery.claims c
     WHERE c.consumer_name = $1 AND c.recorded_day = date '1970-01-01' + i.day
       AND c.message_id = i.message_id AND c.resend_nonce = i.nonce
-) x ON k.fence IS NULL";
+) x ON k.fence IS NULL" };
 
 /// Commits that the first byte is about to go out.
-pub(super) const START: &str = "
+pub(super) const START: Statement = Statement { name: "start", text: "
 UPDATE tidings_delivery.claims c
 SET state = 'started'
 FROM unnest($3::int[], $4::uuid[], $5::text[], $6::bigint[]) WITH ORDINALITY AS i (day, message_id, nonce, fence, ord)
 WHERE c.consumer_name = $1 AND c.recorded_day = date '1970-01-01' + i.day AND c.message_id = i.message_id
   AND c.resend_nonce = i.nonce AND c.fence = i.fence AND c.owner = $2 AND c.state = 'claimed'
   AND c.lease_until > clock_timestamp()
-RETURNING i.ord";
+RETURNING i.ord" };
 
 /// Records ends. `delivered` is a fact, from any fence; the others need their fence, or a lease that ran out. A
 /// settlement stays what it is, but who sent is noted beside it.
-pub(super) const SETTLE: &str = "
+pub(super) const SETTLE: Statement = Statement { name: "settle", text: "
 WITH input AS (
     SELECT * FROM unnest($3::int[], $4::uuid[], $5::text[], $6::text[], $7::bigint[], $8::int[], $9::int[], $10::text[], $11::text[])
         WITH ORDINALITY AS i (day, message_id, nonce, state, fence, attempts, call, platform_message_id, reason, ord)
@@ -123,12 +134,15 @@ LEFT JOIN LATERAL (
     SELECT c.state FROM tidings_delivery.claims c
     WHERE c.consumer_name = $1 AND c.recorded_day = date '1970-01-01' + i.day
       AND c.message_id = i.message_id AND c.resend_nonce = i.nonce
-) x ON s.ord IS NULL";
+) x ON s.ord IS NULL" };
 
-/// Gives claims back, so that the next owner need not wait for their leases.
-pub(super) const RELEASE: &str = "
+/// Gives claims back with what is known of their attempts, so that the next owner neither waits for their leases nor
+/// begins to count anew.
+pub(super) const RELEASE: Statement = Statement { name: "release", text: "
 UPDATE tidings_delivery.claims c
-SET state = 'claimed', lease_until = clock_timestamp()
-FROM unnest($3::int[], $4::uuid[], $5::text[], $6::bigint[]) AS i (day, message_id, nonce, fence)
+SET state = 'claimed', lease_until = clock_timestamp(), attempts = greatest(c.attempts, i.attempts),
+    first_failed_at = coalesce(c.first_failed_at, timestamptz 'epoch' + make_interval(secs => i.first_failed_micros / 1e6))
+FROM unnest($3::int[], $4::uuid[], $5::text[], $6::bigint[], $7::int[], $8::bigint[])
+    AS i (day, message_id, nonce, fence, attempts, first_failed_micros)
 WHERE c.consumer_name = $1 AND c.recorded_day = date '1970-01-01' + i.day AND c.message_id = i.message_id
-  AND c.resend_nonce = i.nonce AND c.fence = i.fence AND c.owner = $2 AND c.state IN ('claimed', 'started')";
+  AND c.resend_nonce = i.nonce AND c.fence = i.fence AND c.owner = $2 AND c.state IN ('claimed', 'started')" };

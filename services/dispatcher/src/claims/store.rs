@@ -1,8 +1,11 @@
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+use metrics::histogram;
 
 use tidings_delivery::{Answer, ClaimOutcome, Grant, Settlement};
 use tidings_edge::postgres::Pool;
+use tidings_edge::telemetry::metric_names;
 use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
@@ -213,6 +216,11 @@ impl Store {
     pub(crate) async fn release(&self, asks: &[Ask<Release>]) -> Result<(), StoreError> {
         let keys = Keys::of(asks);
         let fences: Vec<i64> = asks.iter().map(|ask| ask.what.fence).collect();
+        let attempts: Vec<i32> = asks.iter().map(|ask| count(ask.what.attempts)).collect();
+        let failed: Vec<Option<i64>> = asks
+            .iter()
+            .map(|ask| ask.what.first_failed_at_micros)
+            .collect();
         let owner = self.identity.owner.to_string();
         self.query(
             sql::RELEASE,
@@ -223,6 +231,8 @@ impl Store {
                 &keys.ids,
                 &keys.nonces,
                 &fences,
+                &attempts,
+                &failed,
             ],
         )
         .await?;
@@ -232,19 +242,21 @@ impl Store {
     /// A statement that took too long takes its connection with it: what follows must not queue behind it.
     async fn query(
         &self,
-        text: &str,
+        statement: sql::Statement,
         values: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, StoreError> {
-        let deadline = self.identity.deadline;
+        let (deadline, began) = (self.identity.deadline, Instant::now());
         let connection = tokio::time::timeout(deadline, self.pool.get())
             .await
             .map_err(|_| StoreError::Deadline(deadline))?
             .map_err(|error| StoreError::Connection(Box::new(error)))?;
         let answer = tokio::time::timeout(deadline, async {
-            let statement = connection.prepare_cached(text).await?;
-            connection.query(&statement, values).await
+            let prepared = connection.prepare_cached(statement.text).await?;
+            connection.query(&prepared, values).await
         })
         .await;
+        histogram!(metric_names::STATE_STATEMENT_SECONDS, "statement" => statement.name)
+            .record(began.elapsed().as_secs_f64());
         match answer {
             Ok(Ok(rows)) => Ok(rows),
             Ok(Err(error)) => {

@@ -1,17 +1,21 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use metrics::gauge;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
-use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
+use rdkafka::error::{KafkaError, KafkaResult};
+use rdkafka::statistics::{self, Statistics};
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
 use tidings_delivery::PartitionId;
+use tidings_edge::telemetry::metric_names;
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
-use super::{FromKafka, ToKafka};
+use super::commits::Commits;
+use super::{FromKafka, Heartbeat, ToKafka};
 
 /// The topics that a worker reads, by the number that the machine knows them by.
 #[derive(Debug)]
@@ -34,6 +38,11 @@ impl Lanes {
 
     pub(crate) fn get(&self, id: PartitionId) -> &LaneTopic {
         &self.topics[usize::from(id.lane)]
+    }
+
+    /// Every lane with its number.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u16, &LaneTopic)> {
+        (0..).zip(&self.topics)
     }
 
     pub(crate) fn topic_names(&self) -> Vec<&str> {
@@ -61,13 +70,17 @@ pub(super) struct Context {
     pub(super) lanes: Arc<Lanes>,
     pub(super) to_engine: mpsc::Sender<FromKafka>,
     pub(super) commands: Mutex<blocking::Receiver<ToKafka>>,
-    pub(super) commits: Mutex<BTreeMap<PartitionId, i64>>,
+    pub(super) commits: Mutex<Commits>,
     pub(super) assigned: Mutex<BTreeSet<PartitionId>>,
+    /// Assigned, and not begun.
+    pub(super) awaited: Mutex<BTreeSet<PartitionId>>,
     /// What does not fetch, for the stall watch.
     pub(super) paused: Mutex<BTreeSet<PartitionId>>,
     pub(super) drain_deadline: Duration,
     /// A close that came in the middle of a rebalance.
     pub(super) closing: AtomicBool,
+    pub(super) group: String,
+    pub(super) heartbeat: Arc<Heartbeat>,
 }
 
 type Member = BaseConsumer<Context>;
@@ -89,12 +102,17 @@ impl Context {
                 lock(&self.paused).insert(id);
                 self.report(member.pause(&self.list(id)), "pause");
             }
-            ToKafka::Resume(id) => {
-                lock(&self.paused).remove(&id);
-                self.report(member.resume(&self.list(id)), "resume");
+            ToKafka::Begin(id) => {
+                lock(&self.awaited).remove(&id);
+                self.resume(member, id);
             }
+            // Meant for an earlier assignment of the partition: a record fetched now would come before its epoch.
+            ToKafka::Resume(id) if lock(&self.awaited).contains(&id) => {}
+            ToKafka::Resume(id) => self.resume(member, id),
             ToKafka::Commit { partition, offset } => {
-                lock(&self.commits).insert(partition, offset);
+                if lock(&self.assigned).contains(&partition) {
+                    lock(&self.commits).moved(partition, offset);
+                }
             }
             ToKafka::Drained => return Some(ToKafka::Drained),
             ToKafka::Close => return Some(ToKafka::Close),
@@ -102,37 +120,27 @@ impl Context {
         None
     }
 
-    /// Sends the newest watermark of each partition. One that is refused, as it is in the middle of a rebalance, is
-    /// sent again; one that comes too late for that costs suppressed duplicates.
+    fn resume(&self, member: &Member, id: PartitionId) {
+        lock(&self.paused).remove(&id);
+        self.report(member.resume(&self.list(id)), "resume");
+    }
+
+    /// Sends the watermarks that moved, and those that Kafka does not seem to have.
     pub(super) fn commit(&self, member: &Member, mode: CommitMode) {
-        let commits = std::mem::take(&mut *lock(&self.commits));
-        if commits.is_empty() {
+        let unsent = lock(&self.commits).take_unsent();
+        if unsent.is_empty() {
             return;
         }
-        let mut list = TopicPartitionList::with_capacity(commits.len());
-        for (id, offset) in commits {
-            let topic = &self.lanes.get(id).topic;
-            let added = list.add_partition_offset(topic, id.partition, Offset::Offset(offset));
+        let mut list = TopicPartitionList::with_capacity(unsent.len());
+        for (id, offset) in &unsent {
+            let topic = &self.lanes.get(*id).topic;
+            let added = list.add_partition_offset(topic, id.partition, Offset::Offset(*offset));
             self.report(added, "build a commit");
         }
         if let Err(error) = member.commit(&list, mode) {
-            self.refused(&error, &list);
-        }
-    }
-
-    fn refused(&self, error: &KafkaError, list: &TopicPartitionList) {
-        debug!(error = %error, "a commit was refused; it is sent again");
-        let assigned = lock(&self.assigned);
-        let mut commits = lock(&self.commits);
-        for element in list.elements() {
-            let id = self.lanes.id(element.topic(), element.partition());
-            let Some(id) = id.filter(|id| assigned.contains(id)) else {
-                continue;
-            };
-            if let Offset::Offset(offset) = element.offset() {
-                let newest = commits.entry(id).or_insert(offset);
-                *newest = (*newest).max(offset);
-            }
+            debug!(error = %error, "a commit was refused; it is sent again");
+            let mut commits = lock(&self.commits);
+            unsent.iter().for_each(|(id, _)| commits.refused(*id));
         }
     }
 
@@ -145,6 +153,25 @@ impl Context {
     fn report(&self, result: KafkaResult<()>, doing: &str) {
         if let Err(error) = result {
             warn!(error = %error, "kafka member could not {doing}");
+        }
+    }
+
+    /// Lag by the name that operators graph already; -1 is the client's "not known yet".
+    fn observe(&self, topic: &str, partition: &statistics::Partition) {
+        let id = self.lanes.id(topic, partition.partition);
+        let owned = id.is_some_and(|id| lock(&self.assigned).contains(&id));
+        if let Some(id) = id.filter(|_| owned) {
+            lock(&self.commits).compare(id, partition.committed_offset);
+        }
+        if owned && partition.consumer_lag >= 0 {
+            #[allow(clippy::cast_precision_loss)]
+            let lag = partition.consumer_lag as f64;
+            gauge!(
+                metric_names::CONSUMERGROUP_LAG,
+                "consumergroup" => self.group.clone(), "topic" => topic.to_owned(),
+                "partition" => partition.partition.to_string()
+            )
+            .set(lag);
         }
     }
 
@@ -176,6 +203,19 @@ impl Context {
 }
 
 impl ClientContext for Context {
+    fn stats(&self, statistics: Statistics) {
+        let seen = statistics
+            .brokers
+            .values()
+            .any(|broker| broker.state == "UP");
+        self.heartbeat.broker_seen.store(seen, Ordering::Relaxed);
+        for topic in statistics.topics.values() {
+            for partition in topic.partitions.values() {
+                self.observe(&topic.topic, partition);
+            }
+        }
+    }
+
     fn error(&self, error: KafkaError, reason: &str) {
         warn!(error = %error, reason, "kafka member");
     }
@@ -197,10 +237,12 @@ impl ConsumerContext for Context {
             self.drain(member);
         }
         let mut assigned = lock(&self.assigned);
+        let mut awaited = lock(&self.awaited);
         let mut commits = lock(&self.commits);
         for id in &ids {
             assigned.remove(id);
-            commits.remove(id);
+            awaited.remove(id);
+            commits.forget(*id);
         }
     }
 
@@ -211,6 +253,7 @@ impl ConsumerContext for Context {
                 if !ids.is_empty() {
                     // Nothing is fetched before the epoch is bumped.
                     lock(&self.assigned).extend(ids.iter().copied());
+                    lock(&self.awaited).extend(ids.iter().copied());
                     lock(&self.paused).extend(ids.iter().copied());
                     self.report(member.pause(list), "pause what was assigned");
                     self.tell(FromKafka::Assigned(ids));
@@ -218,13 +261,6 @@ impl ConsumerContext for Context {
             }
             Rebalance::Revoke(_) => {}
             Rebalance::Error(error) => warn!(error = %error, "rebalance"),
-        }
-    }
-
-    fn commit_callback(&self, result: KafkaResult<()>, offsets: &TopicPartitionList) {
-        match result {
-            Ok(()) | Err(KafkaError::ConsumerCommit(RDKafkaErrorCode::NoOffset)) => {}
-            Err(error) => self.refused(&error, offsets),
         }
     }
 }

@@ -3,11 +3,12 @@
 //! One queue for all partitions, split by ourselves (librdkafka #3231); a paused partition is resumed on assignment
 //! (#1849); group ownership is never taken for a fence (PR #5604): the epoch in Postgres is.
 
+mod commits;
 mod context;
 mod thread;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc as blocking;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -21,12 +22,13 @@ use crate::decode::{Decoder, Intake};
 
 pub(crate) use context::{LaneTopic, Lanes};
 
-/// Records between the thread and the engine; past it the thread waits, and librdkafka's own bounds hold.
-const INTAKE_RECORDS: usize = 1_024;
+/// Records between the thread and the engine, beside those that the machine counts; past it the thread waits, and
+/// librdkafka's own bounds hold. Few, because each may be as large as the topic allows.
+const INTAKE_RECORDS: usize = 64;
 
 /// What the group tells the engine.
 pub(crate) enum FromKafka {
-    /// Partitions came; they are paused until [`ToKafka::Resume`].
+    /// Partitions came; they are paused until [`ToKafka::Begin`].
     Assigned(Vec<PartitionId>),
     /// Partitions are being taken back; the thread waits for [`ToKafka::Drained`].
     Revoked(Vec<PartitionId>),
@@ -40,7 +42,10 @@ pub(crate) enum FromKafka {
 
 /// What the engine asks of the group member.
 pub(crate) enum ToKafka {
+    /// Fetch a partition that was assigned: its epoch is bumped.
+    Begin(PartitionId),
     Pause(PartitionId),
+    /// Fetch a paused partition again; says nothing about one that waits for its [`ToKafka::Begin`].
     Resume(PartitionId),
     Commit {
         partition: PartitionId,
@@ -54,6 +59,7 @@ pub(crate) enum ToKafka {
 
 /// How a member is made.
 pub(crate) struct MemberOptions {
+    pub(crate) group: String,
     pub(crate) client: ClientConfig,
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) decoder: Arc<Decoder>,
@@ -81,7 +87,7 @@ impl Member {
         let beats = Arc::clone(&heartbeat);
         let thread = std::thread::Builder::new()
             .name("kafka-member".into())
-            .spawn(move || thread::run(&options, to_engine, to_kafka, &beats))?;
+            .spawn(move || thread::run(&options, to_engine, to_kafka, beats))?;
         Ok((
             Self {
                 commands,
@@ -95,6 +101,11 @@ impl Member {
     /// Asks for something; a member that ended says so through its receiver, so nothing is lost here.
     pub(crate) fn ask(&self, command: ToKafka) {
         let _ = self.commands.send(command);
+    }
+
+    /// Whether a broker is connected, by the client's own statistics.
+    pub(crate) fn sees_a_broker(&self) -> bool {
+        self.heartbeat.broker_seen.load(Ordering::Relaxed)
     }
 
     /// How long the thread has not come round.
@@ -113,10 +124,11 @@ impl Member {
     }
 }
 
-/// When the thread last came round.
+/// When the thread last came round, and whether its client sees a broker.
 pub(crate) struct Heartbeat {
     began: Instant,
     last_millis: AtomicU64,
+    broker_seen: AtomicBool,
 }
 
 impl Heartbeat {
@@ -124,6 +136,7 @@ impl Heartbeat {
         Self {
             began: Instant::now(),
             last_millis: AtomicU64::new(0),
+            broker_seen: AtomicBool::new(true),
         }
     }
 

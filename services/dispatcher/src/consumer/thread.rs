@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex};
@@ -11,6 +11,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use tokio::sync::mpsc;
 use tracing::{info, warn};
 
+use super::commits::Commits;
 use super::context::{Context, lock};
 use super::{FromKafka, Heartbeat, MemberOptions, ToKafka};
 
@@ -20,6 +21,9 @@ const POLL: Duration = Duration::from_millis(10);
 /// How often watermarks are committed while records flow.
 const COMMIT_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The longest that one look at a partition's end may take.
+const STALL_LOOK: Duration = Duration::from_secs(1);
+
 /// The longest that leaving the group may take before the thread gives up on its client.
 const LEAVE_DEADLINE: Duration = Duration::from_secs(10);
 
@@ -27,22 +31,33 @@ pub(super) fn run(
     options: &MemberOptions,
     to_engine: mpsc::Sender<FromKafka>,
     commands: blocking::Receiver<ToKafka>,
-    heartbeat: &Heartbeat,
+    heartbeat: Arc<Heartbeat>,
 ) {
     let news = to_engine.clone();
     let context = Context {
         lanes: Arc::clone(&options.lanes),
         to_engine,
         commands: Mutex::new(commands),
-        commits: Mutex::new(BTreeMap::new()),
+        commits: Mutex::new(Commits::default()),
         assigned: Mutex::new(BTreeSet::new()),
+        awaited: Mutex::new(BTreeSet::new()),
         paused: Mutex::new(BTreeSet::new()),
         drain_deadline: options.drain_deadline,
         closing: AtomicBool::new(false),
+        group: options.group.clone(),
+        heartbeat: Arc::clone(&heartbeat),
     };
-    let ended = member(options, context).and_then(|member| serve(&member, options, heartbeat));
+    let (member, ended) = match member(options, context) {
+        Ok(member) => {
+            let ended = serve(&member, options, &heartbeat);
+            (Some(member), ended)
+        }
+        Err(error) => (None, Err(error)),
+    };
     // The engine may be gone; then nobody waits for this.
     let _ = news.blocking_send(FromKafka::Ended(ended.err()));
+    // Closing the client can hang (rust-rdkafka #509, #453): after the word, so that the engine's deadline holds.
+    drop(member);
 }
 
 fn member(options: &MemberOptions, context: Context) -> Result<BaseConsumer<Context>, KafkaError> {
@@ -154,22 +169,27 @@ impl StallWatch {
     }
 }
 
-/// Whether an unpaused partition has records beyond its position. A broker that does not answer says nothing.
+/// Whether an unpaused partition has records beyond its position. A broker that does not answer says nothing, and
+/// ends the look: the thread must come round.
 fn behind(member: &BaseConsumer<Context>) -> bool {
     let Ok(positions) = member.position() else {
         return false;
     };
-    positions.elements().iter().any(|element| {
+    let context = member.context();
+    for element in positions.elements() {
+        let id = context.lanes.id(element.topic(), element.partition());
+        let paused = id.is_none_or(|id| lock(&context.paused).contains(&id));
         let Offset::Offset(position) = element.offset() else {
-            return false;
+            continue;
         };
-        let end =
-            member.fetch_watermarks(element.topic(), element.partition(), Duration::from_secs(2));
-        let paused = member
-            .context()
-            .lanes
-            .id(element.topic(), element.partition())
-            .is_some_and(|id| lock(&member.context().paused).contains(&id));
-        !paused && end.is_ok_and(|(_, high)| high > position)
-    })
+        if paused {
+            continue;
+        }
+        match member.fetch_watermarks(element.topic(), element.partition(), STALL_LOOK) {
+            Ok((_, end)) if end > position => return true,
+            Ok(_) => {}
+            Err(_) => return false,
+        }
+    }
+    false
 }

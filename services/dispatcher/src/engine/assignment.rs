@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use tidings_delivery::{Event, PartitionId};
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 use tracing::{Instrument as _, info, info_span, warn};
 
 use super::{Engine, Input};
@@ -21,6 +22,8 @@ pub(super) struct Assignment {
     /// Assigned, waiting for their epoch of the numbered round.
     awaiting: BTreeMap<PartitionId, u64>,
     owned: BTreeSet<PartitionId>,
+    /// The running statements that bump epochs, by round.
+    bumps: BTreeMap<u64, AbortHandle>,
     round: u64,
     drain: Option<Drain>,
 }
@@ -33,6 +36,18 @@ struct Drain {
 impl Assignment {
     pub(super) fn drain_until(&self) -> Option<Instant> {
         self.drain.as_ref().map(|drain| drain.until)
+    }
+
+    pub(super) fn awaits(&self, id: PartitionId) -> bool {
+        self.awaiting.contains_key(&id)
+    }
+
+    /// A bump that is repeated after its partitions have gone would fence their rightful owner.
+    fn stop_bump_if_unwanted(&mut self, round: u64) {
+        let wanted = self.awaiting.values().any(|awaited| *awaited == round);
+        if !wanted && let Some(bump) = self.bumps.remove(&round) {
+            bump.abort();
+        }
     }
 
     /// Whether partitions are owned and none waits for its epoch.
@@ -59,6 +74,7 @@ impl Engine {
     }
 
     pub(super) fn epochs(&mut self, round: u64, epochs: &HashMap<(String, i32), i64>) {
+        self.assignment.bumps.remove(&round);
         let due: Vec<PartitionId> = self
             .assignment
             .awaiting
@@ -75,7 +91,7 @@ impl Engine {
                     partition: id,
                     epoch: *epoch,
                 });
-                self.ask(ToKafka::Resume(id));
+                self.ask(ToKafka::Begin(id));
             }
         }
     }
@@ -146,7 +162,9 @@ impl Engine {
 
     fn forget(&mut self, id: PartitionId) {
         self.assignment.owned.remove(&id);
-        self.assignment.awaiting.remove(&id);
+        if let Some(round) = self.assignment.awaiting.remove(&id) {
+            self.assignment.stop_bump_if_unwanted(round);
+        }
     }
 }
 

@@ -8,8 +8,11 @@ use tidings_delivery::{Arrival, Content, Delivery, Event, OnUnknown, Poison, Ret
 use tidings_edge::config::UnknownPolicy;
 use tidings_envelope::{Message, Policy, RetryProfile};
 
+use tracing::error;
+
 use super::{Engine, Payload};
 use crate::claims::Key;
+use crate::consumer::ToKafka;
 use crate::decode::{Decoded, Intake};
 use crate::traces::MessageTrace;
 
@@ -23,6 +26,12 @@ impl Engine {
             bytes,
             decoded,
         } = intake;
+        if self.assignment.awaits(partition) {
+            // Dropping it would let the watermark pass it. The group begins again from what is committed.
+            error!(?partition, "a record came before its partition's epoch");
+            self.ask(ToKafka::Close);
+            return;
+        }
         let offset = record.offset();
         let decoded = self.in_turn(slot, partition, record.key(), decoded);
         let trace = MessageTrace::begin(&self.parts.traces, &record);
@@ -35,6 +44,7 @@ impl Engine {
                 key: None,
                 received: Instant::now(),
                 last_reason: Arc::from(""),
+                class: "none",
                 trace,
             },
         );

@@ -31,7 +31,7 @@ use crate::traces::MessageTrace;
 use assignment::Assignment;
 use unresolved::Unresolved;
 
-/// Events taken in a row before the loop looks at its timers and at Kafka again.
+/// Answers of one kind taken in a row before the other kinds are looked at.
 const EVENTS_IN_A_ROW: usize = 512;
 
 /// How often gauges are set and the member's thread is looked at.
@@ -39,6 +39,9 @@ const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
 /// The wait before a group member that ended is replaced.
 const REJOIN_WAIT: Duration = Duration::from_secs(1);
+
+/// Beyond the last call's deadline, for recording what it did.
+const RECORDING_WAIT: Duration = Duration::from_secs(5);
 
 /// What one record is held with.
 pub(super) struct Payload {
@@ -49,6 +52,8 @@ pub(super) struct Payload {
     pub(super) received: Instant,
     /// The platform's or the failure's last words.
     pub(super) last_reason: Arc<str>,
+    /// The last attempt's verdict, the class of B24.
+    pub(super) class: &'static str,
     /// `None` when it is not sampled.
     pub(super) trace: Option<MessageTrace>,
 }
@@ -112,6 +117,7 @@ pub(crate) struct Parts {
     pub(crate) policies: BTreeMap<String, UnknownPolicy>,
     pub(crate) group: String,
     pub(crate) drain_deadline: Duration,
+    pub(crate) call_deadline: Duration,
     pub(crate) progress_deadline: Duration,
 }
 
@@ -128,6 +134,8 @@ pub(crate) struct Engine {
     from_engine: mpsc::UnboundedReceiver<Input>,
     member: Option<Member>,
     rejoin_at: Option<Instant>,
+    /// When a stopping worker that has left the group ends at the latest.
+    leave_at: Option<Instant>,
     stopping: bool,
 }
 
@@ -146,6 +154,7 @@ impl Engine {
             from_engine,
             member: None,
             rejoin_at: None,
+            leave_at: None,
             stopping: false,
         }
     }
@@ -170,12 +179,13 @@ impl Engine {
                 Some(answer) = self.parts.answers.recv() => self.take_answers(answer),
                 Some(input) = self.from_engine.recv() => self.take_inputs(input)?,
                 Some(news) = from_kafka.recv() => {
-                    if self.take_news(news) {
-                        break;
-                    }
+                    self.take_news(news);
                 }
                 () = tokio::time::sleep_until(wake.into()) => self.wake(),
                 _ = housekeeping.tick() => self.keep_house()?,
+            }
+            if self.done() {
+                break;
             }
             if self.rejoin_at.is_some_and(|at| at <= Instant::now()) {
                 self.rejoin_at = None;
@@ -196,8 +206,26 @@ impl Engine {
     fn stop(&mut self) {
         info!("stopping: nothing new starts, what is in flight is finished");
         self.stopping = true;
+        self.rejoin_at = None;
         self.parts.stats.stopping();
-        self.ask(ToKafka::Close);
+        match self.member {
+            Some(_) => self.ask(ToKafka::Close),
+            None => self.left_group(),
+        }
+    }
+
+    /// Nothing comes any more. Calls that are out are waited for, because what they did must be recorded: partitions
+    /// change hands within the drain deadline, which may be shorter than a call.
+    fn left_group(&mut self) {
+        let longest = self.parts.call_deadline + RECORDING_WAIT;
+        self.leave_at = Some(Instant::now() + longest);
+    }
+
+    fn done(&self) -> bool {
+        let Some(at) = self.leave_at else {
+            return false;
+        };
+        self.parts.machine.load().records == 0 || at <= Instant::now()
     }
 
     async fn finish(mut self) {
@@ -244,11 +272,16 @@ impl Engine {
             .machine
             .next_timer()
             .map(|moment| self.began + Duration::from_micros(moment.0));
-        [timer, self.assignment.drain_until(), self.rejoin_at]
-            .into_iter()
-            .flatten()
-            .min()
-            .map_or(far, |at| at.min(far))
+        [
+            timer,
+            self.assignment.drain_until(),
+            self.rejoin_at,
+            self.leave_at,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+        .map_or(far, |at| at.min(far))
     }
 
     fn wake(&mut self) {
@@ -267,6 +300,7 @@ impl Engine {
     }
 
     fn take_answer(&mut self, answer: Answered) {
+        self.parts.stats.state_away(answer.is_failure());
         if answer.is_refusal() {
             self.parts.stats.fenced();
         }
@@ -341,6 +375,7 @@ impl Engine {
         let reason: Arc<str> = classified.reason.into();
         if let Some(payload) = self.payloads.get_mut(&slot) {
             payload.last_reason = Arc::clone(&reason);
+            payload.class = classified.verdict.name();
             self.parts
                 .stats
                 .attempt(payload.message.as_deref(), &classified.verdict, took);
@@ -352,22 +387,21 @@ impl Engine {
         });
     }
 
-    /// Returns whether the worker is done.
-    fn take_news(&mut self, news: FromKafka) -> bool {
+    fn take_news(&mut self, news: FromKafka) {
         match news {
             FromKafka::Record(intake) => self.take_in(*intake),
             FromKafka::Assigned(ids) => self.assigned(ids),
             FromKafka::Revoked(ids) => self.revoked(ids),
             FromKafka::Lost(ids) => self.lost(&ids),
-            FromKafka::Ended(error) => return self.member_ended(error),
+            FromKafka::Ended(error) => self.member_ended(error),
         }
-        false
     }
 
-    fn member_ended(&mut self, error: Option<rdkafka::error::KafkaError>) -> bool {
+    fn member_ended(&mut self, error: Option<rdkafka::error::KafkaError>) {
         self.lose_everything();
         if self.stopping {
-            return true;
+            self.left_group();
+            return;
         }
         error!(
             error = error.as_ref().map(tracing::field::display),
@@ -378,13 +412,16 @@ impl Engine {
             tokio::spawn(async move { member.join(deadline).await });
         }
         self.rejoin_at = Some(Instant::now() + REJOIN_WAIT);
-        false
     }
 
     fn keep_house(&mut self) -> Result<(), EngineError> {
-        self.parts
-            .stats
-            .load(self.parts.machine.load(), self.assignment.is_settled());
+        let stats = &self.parts.stats;
+        stats.load(self.parts.machine.load(), self.assignment.is_settled());
+        stats.kafka_away(self.member.as_ref().is_none_or(|m| !m.sees_a_broker()));
+        stats.oldest(
+            &self.parts.lanes,
+            self.payloads.values().map(|p| (p.partition, &p.record)),
+        );
         let silent = self
             .member
             .as_ref()

@@ -75,8 +75,18 @@ impl Engine {
                 }
             }
             Effect::DeadLetter { slot, facts } => self.dead_letter(slot, facts),
-            Effect::Release { slot, fence } => {
-                if let Some(ask) = self.ask_about(slot, Release { fence }) {
+            Effect::Release {
+                slot,
+                fence,
+                attempts,
+                first_failed_at_micros,
+            } => {
+                let release = Release {
+                    fence,
+                    attempts,
+                    first_failed_at_micros,
+                };
+                if let Some(ask) = self.ask_about(slot, release) {
                     self.parts.claims.release(ask);
                 }
             }
@@ -207,6 +217,7 @@ impl Engine {
             outcome,
             attempts,
             reason: &payload.last_reason,
+            class: payload.class,
             duration: payload.received.elapsed(),
         }
     }

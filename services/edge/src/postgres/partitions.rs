@@ -41,7 +41,11 @@ pub async fn ensure_claim_partitions_ahead(
 /// `before` is no date, or the statement fails.
 pub async fn drop_claim_partitions(client: &Client, before: &str) -> Result<u32, PostgresError> {
     let sql = "SELECT tidings_delivery.drop_claim_partitions($1::text::date)";
-    count(client, sql, &[&before], "drop claim partitions").await
+    let dropped = count(client, sql, &[&before], "drop claim partitions").await?;
+    let sql = "SELECT tidings_delivery.prune_default_claims($1::text::date)";
+    let pruned = client.query_one(sql, &[&before]).await;
+    pruned.map_err(PostgresError::doing("prune the default claim partition"))?;
+    Ok(dropped)
 }
 
 async fn count(

@@ -52,7 +52,20 @@ impl Report {
         if self.counts.committed == 0 {
             failures.push("committed");
         }
+        if !self.came_to_rest() {
+            failures.push("rest");
+        }
         failures
+    }
+
+    /// Whether everything had its end and the lanes were read to theirs: a watermark that stands still behind settled
+    /// messages is a defect as well.
+    fn came_to_rest(&self) -> bool {
+        match self.rest {
+            Rest::NotAwaited | Rest::Reached => true,
+            Rest::Stalled => self.counts.lag == 0,
+            Rest::StillMoving => false,
+        }
     }
 
     /// One JSON object: `ok`, `failures`, `run`, `rest`, `unknown_allowance` and every count.

@@ -100,12 +100,18 @@ impl Round {
         let load = self.load(&deployment, seed);
         let run = load.run.clone();
         let loading = tokio::spawn(tidings_load::run(load, |_| {}));
-        let struck = self.strike(&mut roles).await?;
+        let struck = self.strike(&deployment, &mut roles).await?;
         let report = loading.await??;
         let verdict = judge::verdict(deployment.place(), &run, &self.arguments(&struck)).await?;
         let fenced = fenced(&roles).await;
-        let line = self.line(&verdict.json, report.committed_events, fenced, seed);
-        let kept = verdict.kept && self.policy_kept(&verdict.json);
+        let line = self.line(
+            &verdict.json,
+            report.committed_events,
+            fenced,
+            &struck,
+            seed,
+        );
+        let kept = verdict.kept && self.policy_kept(&verdict.json, &struck);
         for role in &mut roles {
             role.stop(STOP).await?;
         }
@@ -145,8 +151,9 @@ impl Round {
         load
     }
 
-    async fn strike(&self, roles: &mut [Role]) -> anyhow::Result<Struck> {
+    async fn strike(&self, deployment: &Deployment, roles: &mut [Role]) -> anyhow::Result<Struck> {
         let mut struck = Struck::default();
+        let state = state_database(deployment).await?;
         for planned in &self.plan {
             tokio::time::sleep(planned.after).await;
             let victim = roles
@@ -155,15 +162,22 @@ impl Round {
             victim.ready(READY).await?;
             match planned.fault {
                 Fault::Kill => {
-                    struck.killed.extend(victim.kill()?);
+                    let owner = victim.kill()?;
+                    struck.started += started(&state, owner).await?;
+                    struck.killed.extend(owner);
                     tokio::time::sleep(planned.away).await;
                     victim.start().await?;
                 }
                 Fault::Freeze => {
+                    let busy = queue_depth(victim).await > 0;
                     struck.fenced.extend(victim.owner());
                     victim.pause()?;
+                    struck.started += started(&state, victim.owner()).await?;
                     tokio::time::sleep(planned.away).await;
                     victim.resume()?;
+                    if busy && victim.owner().is_some() {
+                        expect_fenced(victim).await?;
+                    }
                 }
                 Fault::Terminate => {
                     victim.stop(STOP).await?;
@@ -192,15 +206,27 @@ impl Round {
         arguments
     }
 
-    /// Under `park` nothing is ever posted twice.
-    fn policy_kept(&self, verdict: &Value) -> bool {
+    /// Under `park` nothing is ever posted twice, and nothing is parked but what was started and not recorded when its
+    /// worker was struck.
+    fn policy_kept(&self, verdict: &Value, struck: &Struck) -> bool {
+        let parked = verdict["parked"].as_u64();
         match self.policy {
-            DrillPolicy::Resend => true,
-            DrillPolicy::Park => verdict["duplicated"] == json!(0),
+            DrillPolicy::Resend => parked == Some(0),
+            DrillPolicy::Park => {
+                verdict["duplicated"] == json!(0)
+                    && parked.is_some_and(|parked| parked <= struck.started)
+            }
         }
     }
 
-    fn line(&self, verdict: &Value, committed: u64, fenced: u64, seed: u64) -> Value {
+    fn line(
+        &self,
+        verdict: &Value,
+        committed: u64,
+        fenced: u64,
+        struck: &Struck,
+        seed: u64,
+    ) -> Value {
         let faults: Vec<String> = self
             .plan
             .iter()
@@ -209,6 +235,7 @@ impl Round {
         let mut line = json!({
             "drill": "crashes", "policy": self.policy.word(), "protocol": self.protocol, "load_seed": seed,
             "faults": faults, "committed_events": committed, "fenced": fenced,
+            "started_at_faults": struck.started,
         });
         for count in [
             "ok",
@@ -231,6 +258,47 @@ impl Round {
 struct Struck {
     killed: Vec<Uuid>,
     fenced: Vec<Uuid>,
+    /// Messages that were `started` and had no end when their worker was struck: K under `park`.
+    started: u64,
+}
+
+async fn state_database(deployment: &Deployment) -> anyhow::Result<tokio_postgres::Client> {
+    let url = &deployment.place().state_url;
+    let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await?;
+    // It ends with the client.
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+async fn started(state: &tokio_postgres::Client, owner: Option<Uuid>) -> anyhow::Result<u64> {
+    let Some(owner) = owner else {
+        return Ok(0);
+    };
+    let sql = "select count(*) from tidings_delivery.claims where state = 'started' and owner = $1";
+    let row = state.query_one(sql, &[&owner.to_string()]).await?;
+    Ok(u64::try_from(row.get::<_, i64>(0))?)
+}
+
+async fn queue_depth(role: &Role) -> u64 {
+    let health = role.health().await.unwrap_or_default();
+    health["queue_depth"].as_u64().unwrap_or(0)
+}
+
+/// A worker that had work when it was frozen beyond its lease must have been refused something once it woke.
+async fn expect_fenced(role: &Role) -> anyhow::Result<()> {
+    let until = Instant::now() + READY;
+    loop {
+        let health = role.health().await.unwrap_or_default();
+        if health["fenced"].as_u64().unwrap_or(0) > 0 {
+            return Ok(());
+        }
+        anyhow::ensure!(
+            Instant::now() < until,
+            "{} was frozen beyond its lease with work in hand and nothing was refused to it: {health}",
+            role.name()
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 fn lasts(planned: &Planned) -> Duration {
@@ -286,6 +354,7 @@ impl Totals {
             "duplicated",
             "in_flight_at_kill",
             "parked",
+            "started_at_faults",
             "fenced",
         ] {
             *self.counts.entry(count).or_default() += line[count].as_u64().unwrap_or(0);

@@ -28,8 +28,12 @@ const READY: Duration = Duration::from_secs(60);
 const STOP: Duration = Duration::from_secs(15);
 
 pub(crate) async fn run(options: RebalancesOptions) -> anyhow::Result<Exit> {
-    let stack = StackSource::from_env()?.start(StackOptions::default()).await?;
-    let folder = stack.folder().map_or_else(std::env::temp_dir, |folder| folder.join("drill"));
+    let stack = StackSource::from_env()?
+        .start(StackOptions::default())
+        .await?;
+    let folder = stack
+        .folder()
+        .map_or_else(std::env::temp_dir, |folder| folder.join("drill"));
     let mut laid = DeploymentOptions::new(std::env::current_exe()?, folder);
     laid.profile = Profile {
         group_protocol: options.protocol.word(),

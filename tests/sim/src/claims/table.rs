@@ -23,8 +23,22 @@ pub(crate) struct Row {
     pub(crate) fence: i64,
     pub(crate) owner: WorkerRef,
     pub(crate) lease_until: u64,
-    attempts: u32,
-    first_failed_at_micros: Option<i64>,
+    tried: Tried,
+}
+
+/// What is known of the attempts so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Tried {
+    pub(crate) attempts: u32,
+    pub(crate) first_failed_at_micros: Option<i64>,
+}
+
+impl Tried {
+    fn merge(&mut self, other: Self) {
+        self.attempts = self.attempts.max(other.attempts);
+        let first = self.first_failed_at_micros;
+        self.first_failed_at_micros = first.or(other.first_failed_at_micros);
+    }
 }
 
 #[derive(Debug, Clone)]
@@ -33,8 +47,7 @@ pub(crate) struct ClaimAsk {
     pub(crate) partition: PartitionId,
     pub(crate) epoch: i64,
     pub(crate) renew: Option<i64>,
-    pub(crate) attempts: u32,
-    pub(crate) first_failed_at_micros: Option<i64>,
+    pub(crate) tried: Tried,
 }
 
 /// A row before and after a statement changed it, for the invariants.
@@ -79,7 +92,9 @@ impl Claims {
     }
 
     pub(crate) fn is_shared(&self, partition: PartitionId) -> bool {
-        self.shares.get(&partition).is_some_and(|shares| *shares > 0)
+        self.shares
+            .get(&partition)
+            .is_some_and(|shares| *shares > 0)
     }
 
     pub(crate) fn wait_for_shares(&mut self, partition: PartitionId, bump: (StatementRef, u64)) {
@@ -92,12 +107,14 @@ impl Claims {
         *epoch
     }
 
-    /// Everything that runs is aborted, every lock freed.
-    pub(crate) fn restart(&mut self, until: u64) {
+    /// Everything that runs is aborted, every lock freed. Returns the bumps that waited.
+    pub(crate) fn restart(&mut self, until: u64) -> Vec<StatementRef> {
         self.down_until = until;
         self.restarts += 1;
         self.shares.clear();
-        self.waiting.clear();
+        let waiting = std::mem::take(&mut self.waiting);
+        let bumps = waiting.into_values().flatten();
+        bumps.map(|(reference, _)| reference).collect()
     }
 
     pub(crate) fn claim(
@@ -131,9 +148,7 @@ impl Claims {
                 row.state = State::Claimed;
                 row.fence += 1;
                 row.lease_until = now + LEASE;
-                row.attempts = row.attempts.max(ask.attempts);
-                let first = row.first_failed_at_micros;
-                row.first_failed_at_micros = first.or(ask.first_failed_at_micros);
+                row.tried.merge(ask.tried);
                 ClaimOutcome::Granted(grant(row, false))
             }
             Some(_) | None => ClaimOutcome::Fenced,
@@ -146,8 +161,7 @@ impl Claims {
             fence: 0,
             owner,
             lease_until: 0,
-            attempts: 0,
-            first_failed_at_micros: None,
+            tried: Tried::default(),
         });
         match row.state {
             State::Settled(end) => ClaimOutcome::Settled(end),
@@ -202,11 +216,19 @@ impl Claims {
         }
     }
 
-    pub(crate) fn release(&mut self, now: u64, owner: WorkerRef, message: usize, fence: i64) {
+    pub(crate) fn release(
+        &mut self,
+        now: u64,
+        owner: WorkerRef,
+        message: usize,
+        fence: i64,
+        tried: Tried,
+    ) {
         let row = self.held(owner, message, fence);
         if let Some(row) = row.filter(|row| !matches!(row.state, State::Settled(_))) {
             row.state = State::Claimed;
             row.lease_until = now;
+            row.tried.merge(tried);
         }
     }
 
@@ -226,8 +248,8 @@ impl Claims {
 fn grant(row: &Row, started_before: bool) -> Grant {
     Grant {
         fence: row.fence,
-        attempts: row.attempts,
-        first_failed_at_micros: row.first_failed_at_micros,
+        attempts: row.tried.attempts,
+        first_failed_at_micros: row.tried.first_failed_at_micros,
         started_before,
     }
 }

@@ -20,7 +20,33 @@ impl World {
         let Some(message) = self.message_of(to, slot) else {
             return;
         };
-        note!(self, "{to}: calls for {}, fence {fence}, call {call}", self.name(message));
+        note!(
+            self,
+            "{to}: calls for {}, fence {fence}, call {call}",
+            self.name(message)
+        );
+        self.check_call(to, message, fence, call);
+        let attempt = self.ledger.attempt(Attempt {
+            message,
+            caller: to,
+            fence,
+            call,
+            departed_at: None,
+            accepted: false,
+            told: Told::Nothing,
+            verdict: "none yet",
+            recorded: false,
+            died: false,
+            fenced: false,
+        });
+        if let Some(held) = self.workers[to.worker].slots.get_mut(&slot) {
+            held.attempt = Some(attempt);
+        }
+        self.calling.insert(attempt, slot);
+        self.tell_worker(0, MILLI, to, WorkerNews::Depart(attempt));
+    }
+
+    fn check_call(&mut self, to: WorkerRef, message: usize, fence: i64, call: u32) {
         self.check(invariants::a_call_starts_under_a_live_lease(
             self, to, message, fence,
         ));
@@ -37,23 +63,19 @@ impl World {
             to,
             message,
         ));
-        let attempt = self.ledger.attempt(Attempt {
+        self.check(invariants::calls_of_an_account_are_bounded(
+            &self.ledger,
+            to,
             message,
-            caller: to,
+            self.limits.calls_per_account,
+        ));
+        self.check(invariants::an_attempt_id_is_used_once(
+            &self.ledger,
+            to,
+            message,
             fence,
             call,
-            departed_at: None,
-            accepted: false,
-            told: Told::Nothing,
-            recorded: false,
-            died: false,
-            fenced: false,
-        });
-        if let Some(held) = self.workers[to.worker].slots.get_mut(&slot) {
-            held.attempt = Some(attempt);
-        }
-        self.calling.insert(attempt, slot);
-        self.tell_worker(0, MILLI, to, WorkerNews::Depart(attempt));
+        ));
     }
 
     pub(super) fn depart(&mut self, to: WorkerRef, attempt: usize) {
@@ -62,7 +84,11 @@ impl World {
         let row = self.claims.rows.get(&message);
         if row.is_some_and(|row| row.fence != fence || row.lease_until < self.now) {
             self.counts.add("calls of a zombie");
-            note!(self, "{to}: its call for {} leaves too late", self.name(message));
+            note!(
+                self,
+                "{to}: its call for {} leaves too late",
+                self.name(message)
+            );
         }
         self.ledger.attempts[attempt].departed_at = Some(self.now);
         let faults = self.faults();
@@ -99,6 +125,9 @@ impl World {
         }
         let departed_at = self.ledger.attempts[attempt].departed_at;
         let deadline = departed_at.unwrap_or(self.now) + CALL_DEADLINE;
+        if self.now > deadline {
+            self.counts.add("calls that arrived after their deadline");
+        }
         let caller = self.ledger.attempts[attempt].caller;
         if reaction.lost {
             let news = WorkerNews::CallDeadline(attempt);
@@ -148,8 +177,14 @@ impl World {
             | Verdict::Unrecognised => Told::Refused,
         };
         self.ledger.attempts[attempt].told = told;
+        self.ledger.attempts[attempt].verdict = verdict.name();
         self.spring(to, Step::Answer);
-        note!(self, "{to}: {} was answered {}", self.name(self.ledger.attempts[attempt].message), verdict.name());
+        note!(
+            self,
+            "{to}: {} was answered {}",
+            self.name(self.ledger.attempts[attempt].message),
+            verdict.name()
+        );
         let event = Event::Answered {
             slot,
             verdict,

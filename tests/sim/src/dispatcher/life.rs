@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing};
+use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits};
 
 use super::{Leaving, Phase, Worker, WorkerNews, WorkerRef};
 use crate::happening::Happening;
@@ -11,7 +11,7 @@ use crate::kafka::GroupStep;
 use crate::ledger::Told;
 use crate::random::Random;
 use crate::times::{
-    CALL_DEADLINE, DRAIN_DEADLINE, LEASE, LEASE_MARGIN, MILLI, SECOND, STORAGE_RETRY,
+    CALL_DEADLINE, DRAIN_DEADLINE, LEASE, LEASE_MARGIN, MILLI, REJOIN_WAIT, SECOND, STORAGE_RETRY,
     WALL_SKEW_MAX,
 };
 use crate::trace::note;
@@ -39,10 +39,12 @@ fn options(limits: Limits, seed: u64) -> Options {
         },
         retries: RetryProfiles {
             standard: RetryProfile {
-                base: Duration::from_millis(800),
-                cap: Duration::from_secs(4),
+                waits: Waits::Doubling {
+                    base: Duration::from_millis(800),
+                    cap: Duration::from_secs(4),
+                },
                 max_attempts: 5,
-                ..RetryProfile::STANDARD
+                ..RetryProfile::standard()
             },
             broken_account: Duration::from_secs(2),
             ..RetryProfiles::default()
@@ -72,6 +74,8 @@ impl Worker {
             commits_arrive_at: 0,
             fetches_soon: false,
             ticks_at: None,
+            group_tells_at: 0,
+            joined: false,
             leaving: None,
             trap: None,
             stale_up_to: 0,
@@ -149,12 +153,20 @@ impl World {
     /// Once nothing is assigned any more, a worker that leaves has left.
     pub(super) fn left_perhaps(&mut self, reference: WorkerRef) {
         let worker = &mut self.workers[reference.worker];
-        if !worker.assignments.is_empty() || worker.leaving != Some(Leaving::Rejoin) {
+        if !worker.assignments.is_empty() {
             return;
         }
-        worker.leaving = None;
-        let join = Happening::Group(GroupStep::Join(reference));
-        let wait = crate::times::REJOIN_WAIT;
-        self.at(self.now + wait, join);
+        match worker.leaving {
+            None => {}
+            Some(Leaving::Rejoin) => {
+                worker.leaving = None;
+                worker.joined = false;
+                let join = Happening::Group(GroupStep::Join(reference));
+                self.at(self.now + REJOIN_WAIT, join);
+            }
+            Some(Leaving::Exit) => {
+                self.tell_worker(MILLI, 300 * MILLI, reference, WorkerNews::Exit);
+            }
+        }
     }
 }

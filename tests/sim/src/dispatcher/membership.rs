@@ -145,7 +145,11 @@ impl World {
 
     /// The session timed out: everything is lost, and the worker joins again.
     pub(super) fn timed_out(&mut self, to: WorkerRef) {
-        let lost: Vec<PartitionId> = self.workers[to.worker].assignments.keys().copied().collect();
+        let lost: Vec<PartitionId> = self.workers[to.worker]
+            .assignments
+            .keys()
+            .copied()
+            .collect();
         for id in lost {
             self.workers[to.worker].assignments.remove(&id);
             self.workers[to.worker].commits.remove(&id);
@@ -200,7 +204,9 @@ impl World {
             generation: assignment.generation,
         };
         let slow = self.faults() && self.random.chance(20);
-        let takes = self.random.between(MILLI, if slow { SECOND } else { 5 * MILLI });
+        let takes = self
+            .random
+            .between(MILLI, if slow { SECOND } else { 5 * MILLI });
         let worker = &mut self.workers[to.worker];
         worker.commits_arrive_at = worker.commits_arrive_at.max(self.now + takes);
         let arrives_at = worker.commits_arrive_at;

@@ -3,7 +3,7 @@
 use tidings_delivery::{Effect, Outcome, PartitionId, Settlement, SlotId};
 
 use super::{Held, Phase, Step, WorkerNews, WorkerRef};
-use crate::claims::{ClaimAsk, Statement};
+use crate::claims::{ClaimAsk, Statement, Tried};
 use crate::invariants;
 use crate::kafka::Record;
 use crate::times::{MILLI, SECOND};
@@ -44,7 +44,7 @@ impl World {
                 ..
             } => self.ask_settle(to, slot, settlement, fence),
             Effect::DeadLetter { slot, .. } => self.dead_letter(to, slot),
-            Effect::Release { slot, fence } => self.ask_release(to, slot, fence),
+            Effect::Release { .. } => self.ask_release(to, effect),
             Effect::Commit { partition, offset } => self.commit(to, partition, offset),
             Effect::Pause(id) => self.pause(to, id, true),
             Effect::Resume(id) => self.pause(to, id, false),
@@ -97,8 +97,10 @@ impl World {
             partition,
             epoch,
             renew,
-            attempts,
-            first_failed_at_micros,
+            tried: Tried {
+                attempts,
+                first_failed_at_micros,
+            },
         };
         let asked_at = self.moment(to.worker);
         let claim = Statement::Claim {
@@ -113,6 +115,12 @@ impl World {
         let Some(message) = self.message_of(to, slot) else {
             return;
         };
+        self.check(invariants::an_end_has_its_cause(
+            &self.ledger,
+            message,
+            end,
+            self.wall_micros(to.worker),
+        ));
         self.spring(to, Step::Settle);
         let attempt = self.held(to, slot).and_then(|held| held.attempt);
         let settle = Statement::Settle {
@@ -125,7 +133,16 @@ impl World {
         self.send(to, settle);
     }
 
-    fn ask_release(&mut self, to: WorkerRef, slot: SlotId, fence: i64) {
+    fn ask_release(&mut self, to: WorkerRef, effect: Effect) {
+        let Effect::Release {
+            slot,
+            fence,
+            attempts,
+            first_failed_at_micros,
+        } = effect
+        else {
+            return;
+        };
         let Some(message) = self.message_of(to, slot) else {
             return;
         };
@@ -138,7 +155,16 @@ impl World {
         ));
         self.counts.add("claims given back");
         self.spring(to, Step::Release);
-        self.send(to, Statement::Release { message, fence });
+        let tried = Tried {
+            attempts,
+            first_failed_at_micros,
+        };
+        let release = Statement::Release {
+            message,
+            fence,
+            tried,
+        };
+        self.send(to, release);
     }
 
     fn dead_letter(&mut self, to: WorkerRef, slot: SlotId) {
@@ -151,7 +177,9 @@ impl World {
         // An acknowledgement may be lost as well: the record is there twice then.
         let appended = acknowledged || self.random.chance(300);
         if appended {
-            self.kafka.dead_letters.insert((held.partition, held.offset));
+            self.kafka
+                .dead_letters
+                .insert((held.partition, held.offset));
             if let Record::Message(message) = held.record {
                 self.kafka.dead_messages.insert(message);
             }
@@ -160,7 +188,12 @@ impl World {
             self.counts.add("dead letters not acknowledged");
         }
         let most = if acknowledged { 20 * MILLI } else { SECOND };
-        self.tell_worker(MILLI, most, to, WorkerNews::DeadLettered(slot, acknowledged));
+        self.tell_worker(
+            MILLI,
+            most,
+            to,
+            WorkerNews::DeadLettered(slot, acknowledged),
+        );
     }
 
     fn commit(&mut self, to: WorkerRef, partition: PartitionId, offset: i64) {

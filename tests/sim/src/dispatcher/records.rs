@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use tidings_delivery::{
-    Arrival, Content, Delivery, Event, OnUnknown, PartitionId, Poison, SlotId,
-};
+use tidings_delivery::{Arrival, Content, Delivery, Event, OnUnknown, PartitionId, Poison, SlotId};
 
 use super::{Held, Phase, WorkerNews, WorkerRef};
 use crate::kafka::Record;
@@ -128,7 +126,7 @@ impl World {
             });
         };
         let message = &self.ledger.messages[message];
-        let account = format!("sim:a{}", message.chat % 2);
+        let account = format!("sim:a{}", message.account());
         Content::Message(Delivery {
             chat: Arc::from(format!("{account}:{}", message.chat)),
             account: Arc::from(account),

@@ -43,6 +43,24 @@ pub(crate) fn what_parks_is_started_before_its_call(
     })
 }
 
+/// Design §7: "each attempt carries an id that the simulator sees": worker, fence and the number of the call name one
+/// call of a message.
+pub(crate) fn an_attempt_id_is_used_once(
+    ledger: &Ledger,
+    caller: WorkerRef,
+    message: usize,
+    fence: i64,
+    call: u32,
+) -> Checked {
+    let id = (caller, fence, call);
+    let used = ledger
+        .attempts_of(message)
+        .any(|other| (other.caller, other.fence, other.call) == id);
+    holds(!used, "an_attempt_id_is_used_once", || {
+        format!("message {message}: {id:?} names two calls")
+    })
+}
+
 /// Design §7: "`park` (at most once: dead letter `unknown`, a person decides)".
 pub(crate) fn nothing_unknown_is_called_again_under_park(
     ledger: &Ledger,
@@ -74,7 +92,7 @@ pub(crate) fn predecessors_have_their_end(world: &World, message: usize) -> Chec
 }
 
 /// Design §7, the machine's own: in one chat of one lane partition, one message at a time is between its claim and its
-/// outcome.
+/// outcome. A call that was overtaken by another owner's, and still leaves late, is nobody's to wait for.
 pub(crate) fn one_at_a_time_in_a_chat(
     ledger: &Ledger,
     caller: WorkerRef,
@@ -83,9 +101,9 @@ pub(crate) fn one_at_a_time_in_a_chat(
     let others = ledger.lane_of_chat(message).iter();
     let other = others.copied().find(|other| {
         *other != message
-            && ledger
-                .attempts_of(*other)
-                .any(|attempt| attempt.caller == caller && attempt.told == Told::Nothing)
+            && ledger.attempts_of(*other).any(|attempt| {
+                attempt.caller == caller && attempt.told == Told::Nothing && !attempt.fenced
+            })
     });
     holds(other.is_none(), "one_at_a_time_in_a_chat", || {
         format!("{caller} calls for message {message} while {other:?} of the same chat is out")
@@ -99,7 +117,9 @@ pub(crate) fn nothing_starts_after_its_assignment(
     owned: bool,
 ) -> Checked {
     holds(owned, "nothing_starts_after_its_assignment", || {
-        format!("{worker} begins something for {slot:?}, whose partition is being taken back or gone")
+        format!(
+            "{worker} begins something for {slot:?}, whose partition is being taken back or gone"
+        )
     })
 }
 
@@ -123,11 +143,38 @@ pub(crate) fn a_claim_is_given_back_only_unused(
 }
 
 /// Design §7: "Bounded everywhere: records and bytes in flight per worker, per account and per chat; past it the
-/// partition pauses." A partition that was just assigned may bring one more before it is paused too.
-pub(crate) fn nothing_is_unbounded(worker: WorkerRef, load: Load, limits: &Limits) -> Checked {
-    let records = limits.records + load.partitions;
+/// partition pauses." A partition that is assigned to a full worker brings one more before it is paused too.
+pub(crate) fn nothing_is_unbounded(
+    worker: WorkerRef,
+    load: Load,
+    limits: &Limits,
+    partitions: usize,
+) -> Checked {
+    let records = limits.records + partitions;
     let bounded = load.records <= records && load.calls <= limits.calls;
     holds(bounded, "nothing_is_unbounded", || {
         format!("{worker} holds {load:?} under {limits:?}")
     })
+}
+
+/// Design §7: bounded "per account": what one account has on its way takes no other's place.
+pub(crate) fn calls_of_an_account_are_bounded(
+    ledger: &Ledger,
+    caller: WorkerRef,
+    message: usize,
+    most: usize,
+) -> Checked {
+    let account = account_of(ledger, message);
+    let out = ledger.attempts.iter().filter(|attempt| {
+        let same = account_of(ledger, attempt.message) == account;
+        same && attempt.caller == caller && attempt.told == Told::Nothing
+    });
+    let out = out.count();
+    holds(out < most, "calls_of_an_account_are_bounded", || {
+        format!("{caller} calls for message {message} while {out} calls of its account are out")
+    })
+}
+
+fn account_of(ledger: &Ledger, message: usize) -> usize {
+    ledger.messages[message].account()
 }

@@ -18,14 +18,13 @@ pub(crate) fn no_claim_of_an_old_epoch_succeeds(ask: &ClaimAsk, current: i64) ->
 }
 
 /// Design §1: a claim is "the right to attempt: recorded, time-limited, numbered per message": no two live ones.
-pub(crate) fn no_claim_while_another_holds_one(
-    now: u64,
-    message: usize,
-    taken: &Taken,
-) -> Checked {
+pub(crate) fn no_claim_while_another_holds_one(now: u64, message: usize, taken: &Taken) -> Checked {
     let lapsed = taken.before.is_none_or(|row| row.lease_until <= now);
     holds(lapsed, "no_claim_while_another_holds_one", || {
-        format!("message {message} was taken from {:?} before its lease ran out", taken.before)
+        format!(
+            "message {message} was taken from {:?} before its lease ran out",
+            taken.before
+        )
     })
 }
 
@@ -36,7 +35,10 @@ pub(crate) fn a_fence_only_grows(message: usize, taken: &Taken) -> Checked {
         .before
         .is_none_or(|before| before.fence < taken.after.fence);
     holds(grew, "a_fence_only_grows", || {
-        format!("message {message}: a claim went from {:?} to {:?}", taken.before, taken.after)
+        format!(
+            "message {message}: a claim went from {:?} to {:?}",
+            taken.before, taken.after
+        )
     })
 }
 
@@ -59,6 +61,10 @@ pub(crate) fn started_is_taken_back_only_when_nothing_was_posted(
     holds(
         open.is_none(),
         "started_is_taken_back_only_when_nothing_was_posted",
-        || format!("message {message}: `started` was taken back, and its call may have been seen: {open:?}"),
+        || {
+            format!(
+                "message {message}: `started` was taken back, and its call may have been seen: {open:?}"
+            )
+        },
     )
 }

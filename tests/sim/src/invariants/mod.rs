@@ -10,7 +10,8 @@ mod rest;
 mod settlements;
 
 pub(crate) use calls::{
-    a_call_starts_under_a_live_lease, a_claim_is_given_back_only_unused, nothing_is_unbounded,
+    a_call_starts_under_a_live_lease, a_claim_is_given_back_only_unused,
+    an_attempt_id_is_used_once, calls_of_an_account_are_bounded, nothing_is_unbounded,
     nothing_starts_after_its_assignment, nothing_unknown_is_called_again_under_park,
     one_at_a_time_in_a_chat, predecessors_have_their_end, what_parks_is_started_before_its_call,
 };
@@ -25,9 +26,12 @@ pub(crate) use relay::{
     nothing_is_deleted_before_kafka_has_it, only_committed_rows_are_published,
     only_what_cannot_be_encoded_is_rejected, rows_are_published_in_order,
 };
-pub(crate) use rest::{every_committed_row_reaches_its_end, the_world_comes_to_rest};
+pub(crate) use rest::{
+    every_committed_row_reaches_its_end, the_world_comes_to_rest,
+    what_ends_in_order_repeats_nothing,
+};
 pub(crate) use settlements::{
-    a_settlement_needs_its_fence_or_a_lapsed_lease, a_settlement_stays,
+    a_settlement_needs_its_fence_or_a_lapsed_lease, a_settlement_stays, an_end_has_its_cause,
     commit_passes_only_what_has_its_end, dead_letters_are_kept_before_they_settle,
     delivered_only_when_accepted, parked_only_when_unknown,
 };

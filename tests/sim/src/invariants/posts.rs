@@ -24,7 +24,10 @@ pub(crate) fn extra_copies_have_their_excuse(ledger: &Ledger, message: usize) ->
     let once = accepted.len() <= 1;
     let allowed = once || (!ledger.messages[message].park && plain <= 1);
     holds(allowed, "extra_copies_have_their_excuse", || {
-        format!("message {message} was posted {} times: {accepted:?}", accepted.len())
+        format!(
+            "message {message} was posted {} times: {accepted:?}",
+            accepted.len()
+        )
     })
 }
 

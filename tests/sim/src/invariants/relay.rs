@@ -35,7 +35,9 @@ pub(crate) fn nothing_is_deleted_before_kafka_has_it(ledger: &Ledger, id: i64) -
 /// retried in place".
 pub(crate) fn only_what_cannot_be_encoded_is_rejected(ledger: &Ledger, message: usize) -> Checked {
     let unencodable = !ledger.messages[message].encodable;
-    holds(unencodable, "only_what_cannot_be_encoded_is_rejected", || {
-        format!("message {message} could have been encoded and was moved to outbox_rejected")
-    })
+    holds(
+        unencodable,
+        "only_what_cannot_be_encoded_is_rejected",
+        || format!("message {message} could have been encoded and was moved to outbox_rejected"),
+    )
 }

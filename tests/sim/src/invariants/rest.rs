@@ -14,7 +14,11 @@ pub(crate) fn every_committed_row_reaches_its_end(world: &World) -> Checked {
         || {
             let index = open.unwrap_or_default();
             let row = world.claims.rows.get(&index);
-            format!("{}: {:?}, {row:?}", world.name(index), world.ledger.messages[index])
+            format!(
+                "{}: {:?}, {row:?}",
+                world.name(index),
+                world.ledger.messages[index]
+            )
         },
     )
 }
@@ -28,4 +32,16 @@ pub(crate) fn the_world_comes_to_rest(world: &World) -> Checked {
         let loads = world.loads();
         format!("rows left: {rows:?}; committed: {committed:?} of {ends:?}; held: {loads:?}")
     })
+}
+
+/// reference/faults.md, rows 6 and 42: processes that are told to stop, and partitions that move, park nothing and
+/// repeat nothing.
+pub(crate) fn what_ends_in_order_repeats_nothing(world: &World) -> Checked {
+    let (extra, parked) = (world.counts.get("extra posts"), world.counts.get("parked"));
+    let clean = extra == 0 && parked == 0;
+    holds(
+        clean || !world.settings.calm,
+        "what_ends_in_order_repeats_nothing",
+        || format!("{extra} extra posts, {parked} parked"),
+    )
 }

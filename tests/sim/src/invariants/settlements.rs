@@ -29,7 +29,10 @@ pub(crate) fn a_settlement_stays(message: usize, taken: &Taken) -> Checked {
     let before = taken.before.map(|row| row.state);
     let stays = !matches!(before, Some(State::Settled(_))) || before == Some(taken.after.state);
     holds(stays, "a_settlement_stays", || {
-        format!("message {message} went from {before:?} to {:?}", taken.after.state)
+        format!(
+            "message {message} went from {before:?} to {:?}",
+            taken.after.state
+        )
     })
 }
 
@@ -48,7 +51,12 @@ pub(crate) fn a_settlement_needs_its_fence_or_a_lapsed_lease(
     holds(
         end == Settlement::Delivered || allowed,
         "a_settlement_needs_its_fence_or_a_lapsed_lease",
-        || format!("message {message} became {end:?} by fence {fence}; its row was {:?}", taken.before),
+        || {
+            format!(
+                "message {message} became {end:?} by fence {fence}; its row was {:?}",
+                taken.before
+            )
+        },
     )
 }
 
@@ -101,4 +109,34 @@ pub(crate) fn dead_letters_are_kept_before_they_settle(
         "dead_letters_are_kept_before_they_settle",
         || format!("message {message} is {end:?}, and its bytes are in no dead-letter topic"),
     )
+}
+
+/// Design §8, "one table": an end other than `Delivered` is what the platform said, or the clock of the worker that
+/// looked last (`wall_micros`).
+pub(crate) fn an_end_has_its_cause(
+    ledger: &Ledger,
+    message: usize,
+    end: Settlement,
+    wall_micros: i64,
+) -> Checked {
+    let said = |word: &str| {
+        ledger
+            .attempts_of(message)
+            .any(|attempt| attempt.verdict == word)
+    };
+    let caused = match end {
+        Settlement::Expired => ledger.messages[message]
+            .expires_at_micros
+            .is_some_and(|at| at <= wall_micros),
+        Settlement::Undeliverable => said("dead_target"),
+        Settlement::Rejected => said("rejected"),
+        Settlement::DeadLettered => {
+            said("transient") || said("unknown") || said("unrecognised") || said("migrated")
+        }
+        Settlement::Delivered | Settlement::Parked => true,
+        Settlement::Discarded => false,
+    };
+    holds(caused, "an_end_has_its_cause", || {
+        format!("message {message} is to be {end:?}, and nothing says so")
+    })
 }

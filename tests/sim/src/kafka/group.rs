@@ -45,7 +45,11 @@ impl Group {
             members: BTreeSet::new(),
             owners: ids.iter().map(|id| (*id, None)).collect(),
             revoking: BTreeSet::new(),
-            turns: ids.iter().enumerate().map(|(turn, id)| (*id, turn)).collect(),
+            turns: ids
+                .iter()
+                .enumerate()
+                .map(|(turn, id)| (*id, turn))
+                .collect(),
             generation: 0,
             rebalances_soon: false,
         }
@@ -94,17 +98,27 @@ impl World {
     }
 
     fn join(&mut self, member: WorkerRef) {
-        if !self.lives(member) {
+        if !self.lives(member) || self.workers[member.worker].joined {
             return;
         }
-        if self.kafka.is_down(self.now) {
+        if self.kafka.is_down(self.now) || !self.is_reachable(member) {
             let again = Happening::Group(GroupStep::Join(member));
             self.after(500 * MILLI, SECOND, again);
             return;
         }
         note!(self, "group         {member} joins");
+        // As a new member: what it had is nobody's.
+        self.free(member);
         self.kafka.group.members.insert(member);
+        self.workers[member.worker].joined = true;
         self.rebalance_soon();
+    }
+
+    fn free(&mut self, member: WorkerRef) {
+        for partition in self.kafka.group.owned_by(member) {
+            self.kafka.group.owners.insert(partition, None);
+            self.kafka.group.revoking.remove(&partition);
+        }
     }
 
     fn rebalance(&mut self) {
@@ -135,14 +149,23 @@ impl World {
         self.kafka.group.owners.insert(partition, Some(owner));
         note!(self, "group         {partition:?} goes to {member}");
         let news = WorkerNews::Assigned(partition, generation);
-        self.tell_worker(MILLI, 20 * MILLI, member, news);
+        self.tell_member(member, news);
+    }
+
+    /// One connection keeps the order of what a member is told.
+    fn tell_member(&mut self, member: WorkerRef, news: WorkerNews) {
+        let takes = self.random.between(MILLI, 20 * MILLI);
+        let told_at = &mut self.workers[member.worker].group_tells_at;
+        *told_at = (*told_at).max(self.now + takes);
+        let at = *told_at;
+        self.at(at, Happening::Worker(member, news));
     }
 
     fn revoke(&mut self, partition: PartitionId, owner: Owner) {
         if self.kafka.group.revoking.insert(partition) {
             self.counts.add("partitions taken back in order");
             let news = WorkerNews::Revoked(partition, owner.generation);
-            self.tell_worker(MILLI, 20 * MILLI, owner.member, news);
+            self.tell_member(owner.member, news);
         }
     }
 
@@ -171,17 +194,13 @@ impl World {
         if self.is_reachable(member) {
             return;
         }
-        let owned = self.kafka.group.owned_by(member);
-        if !self.kafka.group.has(member) && owned.is_empty() {
+        if !self.kafka.group.has(member) && self.kafka.group.owned_by(member).is_empty() {
             return;
         }
         self.counts.add("members timed out");
         note!(self, "group         {member} is timed out");
         self.kafka.group.members.remove(&member);
-        for partition in owned {
-            self.kafka.group.owners.insert(partition, None);
-            self.kafka.group.revoking.remove(&partition);
-        }
+        self.free(member);
         self.rebalance_soon();
         // It finds out a while after it is back.
         self.tell_worker(MILLI, SECOND, member, WorkerNews::TimedOut);

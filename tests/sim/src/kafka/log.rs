@@ -108,7 +108,10 @@ impl World {
             self, partition, offset,
         ));
         self.kafka.committed.insert(partition, offset);
-        note!(self, "kafka         {partition:?} is committed up to {offset}");
+        note!(
+            self,
+            "kafka         {partition:?} is committed up to {offset}"
+        );
     }
 
     /// Offsets fall back (an operator's reset, a coordinator that lost them) while nobody owns the partition:
@@ -123,6 +126,9 @@ impl World {
         if earlier < committed {
             self.counts.add("offsets that fell back");
         }
-        note!(self, "kafka         {partition:?} falls back from {committed} to {earlier}");
+        note!(
+            self,
+            "kafka         {partition:?} falls back from {committed} to {earlier}"
+        );
     }
 }

@@ -239,7 +239,10 @@ impl World {
                 ));
             }
         }
-        note!(self, "outbox        rows {ids:?} are moved to outbox_rejected");
+        note!(
+            self,
+            "outbox        rows {ids:?} are moved to outbox_rejected"
+        );
     }
 
     /// Frees its lock. What runs on it is rolled back when it would have ended.

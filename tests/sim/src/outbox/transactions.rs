@@ -72,7 +72,11 @@ impl World {
         let index = self.ledger.insert(message);
         let shard = (chat / 2) as u32 % SHARDS;
         self.outbox.insert(index as i64 + 1, xid, shard);
-        note!(self, "upstream      transaction {xid} inserts {}", self.name(index));
+        note!(
+            self,
+            "upstream      transaction {xid} inserts {}",
+            self.name(index)
+        );
     }
 
     fn draw_message(&mut self, xid: u64, chat: usize) -> Message {

@@ -2,8 +2,9 @@
 //! acknowledged, and starts afresh from the table after any failure.
 
 mod producer;
-mod share;
+mod round;
 mod shard;
+mod share;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -146,7 +146,8 @@ impl World {
         let again = std::mem::replace(&mut batch.appended, true);
         let messages = batch.messages.clone();
         if !closed && self.is_zombie(id) {
-            self.counts.add("batches of a relay that had lost its shard");
+            self.counts
+                .add("batches of a relay that had lost its shard");
         }
         if closed {
             self.counts.add("appends of a dropped producer");
@@ -154,7 +155,11 @@ impl World {
         if again {
             self.counts.add("batches appended twice");
         }
-        note!(self, "kafka         {partition:?} takes {messages:?} of producer {}", id.0);
+        note!(
+            self,
+            "kafka         {partition:?} takes {messages:?} of producer {}",
+            id.0
+        );
         for message in messages {
             self.append(partition, Record::Message(message));
         }
@@ -188,11 +193,7 @@ impl World {
     }
 
     /// The acknowledged batch's row ids; the stream goes on with its next batch.
-    pub(super) fn take_acknowledged(
-        &mut self,
-        id: ProducerId,
-        partition: PartitionId,
-    ) -> Vec<i64> {
+    pub(super) fn take_acknowledged(&mut self, id: ProducerId, partition: PartitionId) -> Vec<i64> {
         let batch = self
             .stream(id, partition)
             .and_then(|stream| stream.batch.take());

@@ -7,10 +7,10 @@ use tidings_outbox::{Cursor, InFlight, Pace, ReadResult, RowsRead, SafetyPass};
 
 use super::{ProducerId, RelayNews, ShardRef};
 use crate::happening::Happening;
-use crate::outbox::{OutboxStatement, OutboxStep, SessionId};
+use crate::outbox::{OutboxStep, SessionId};
 use crate::times::{
-    DELETE_INTERVAL, DRAIN_DEADLINE, IDLE_SESSION_TIMEOUT, MILLI, POLL_MAX, POLL_MIN,
-    PRODUCE_DEADLINE, RELAY_BACKOFF_MAX, RELAY_BACKOFF_MIN, SAFETY_PASS_MIN,
+    DRAIN_DEADLINE, MILLI, POLL_MAX, POLL_MIN, PRODUCE_DEADLINE, RELAY_BACKOFF_MAX,
+    RELAY_BACKOFF_MIN, SAFETY_PASS_MIN,
 };
 use crate::trace::note;
 use crate::world::World;
@@ -20,32 +20,32 @@ use crate::world::World;
 pub(crate) struct ShardTask {
     pub(crate) attempt: u64,
     failures: u32,
-    stopping: bool,
-    work: Option<Work>,
+    pub(super) stopping: bool,
+    pub(super) work: Option<Work>,
 }
 
 /// A shard that is worked on: one session, one producer, one cursor, thrown away together.
 #[derive(Debug)]
-struct Work {
-    session: SessionId,
-    producer: ProducerId,
-    cursor: Cursor,
-    in_flight: InFlight,
-    pace: Pace,
-    safety: SafetyPass,
+pub(super) struct Work {
+    pub(super) session: SessionId,
+    pub(super) producer: ProducerId,
+    pub(super) cursor: Cursor,
+    pub(super) in_flight: InFlight,
+    pub(super) pace: Pace,
+    pub(super) safety: SafetyPass,
     /// Read, not yet produced.
-    pending: VecDeque<i64>,
-    unacknowledged: usize,
+    pub(super) pending: VecDeque<i64>,
+    pub(super) unacknowledged: usize,
     /// Acknowledged, not yet deleted.
-    acknowledged: Vec<i64>,
-    refused: Vec<i64>,
-    reading: bool,
-    writing: bool,
-    next_read_at: u64,
-    next_write_at: u64,
-    progress_at: u64,
-    statement_at: u64,
-    wakes_at: Option<u64>,
+    pub(super) acknowledged: Vec<i64>,
+    pub(super) refused: Vec<i64>,
+    pub(super) reading: bool,
+    pub(super) writing: bool,
+    pub(super) next_read_at: u64,
+    pub(super) next_write_at: u64,
+    pub(super) progress_at: u64,
+    pub(super) statement_at: u64,
+    pub(super) wakes_at: Option<u64>,
 }
 
 impl ShardTask {
@@ -60,11 +60,11 @@ impl ShardTask {
 }
 
 impl World {
-    fn task(&mut self, at: ShardRef) -> Option<&mut ShardTask> {
+    pub(super) fn task(&mut self, at: ShardRef) -> Option<&mut ShardTask> {
         self.relays[at.relay].shards.get_mut(&at.shard)
     }
 
-    fn work(&mut self, at: ShardRef) -> Option<&mut Work> {
+    pub(super) fn work(&mut self, at: ShardRef) -> Option<&mut Work> {
         self.task(at)?.work.as_mut()
     }
 
@@ -107,11 +107,7 @@ impl World {
             self.fail(at);
             return;
         }
-        self.after(
-            200,
-            2 * MILLI,
-            Happening::Outbox(OutboxStep::Acquire(at)),
-        );
+        self.after(200, 2 * MILLI, Happening::Outbox(OutboxStep::Acquire(at)));
     }
 
     fn own(&mut self, at: ShardRef, session: SessionId) {
@@ -123,8 +119,14 @@ impl World {
             producer,
             cursor: Cursor::with_max_tracked(max_tracked),
             in_flight: InFlight::new(),
-            pace: Pace::new(Duration::from_micros(POLL_MIN), Duration::from_micros(POLL_MAX)),
-            safety: SafetyPass::new(Duration::from_micros(SAFETY_PASS_MIN), Duration::from_micros(now)),
+            pace: Pace::new(
+                Duration::from_micros(POLL_MIN),
+                Duration::from_micros(POLL_MAX),
+            ),
+            safety: SafetyPass::new(
+                Duration::from_micros(SAFETY_PASS_MIN),
+                Duration::from_micros(now),
+            ),
             pending: VecDeque::new(),
             unacknowledged: 0,
             acknowledged: Vec::new(),
@@ -262,145 +264,20 @@ impl World {
             shard,
             attempt,
         };
-        self.tell_relay(3 * DRAIN_DEADLINE, 3 * DRAIN_DEADLINE, at, RelayNews::Overdue);
+        self.tell_relay(
+            3 * DRAIN_DEADLINE,
+            3 * DRAIN_DEADLINE,
+            at,
+            RelayNews::Overdue,
+        );
         self.tell_relay(0, 0, at, RelayNews::Wake);
     }
 
-    fn let_go(&mut self, at: ShardRef) {
+    pub(super) fn let_go(&mut self, at: ShardRef) {
         if self.task(at).is_some_and(|task| task.stopping) {
             self.close_work(at.relay, at.shard, 50 * MILLI);
             self.relays[at.relay].shards.remove(&at.shard);
             note!(self, "{at}: let go");
-        }
-    }
-
-    /// Produces what was read, starts what is due, and notes when the next thing is.
-    fn go_round(&mut self, at: ShardRef) {
-        let attempt = self.task(at).map(|task| task.attempt);
-        if attempt != Some(at.attempt) || self.work(at).is_none() {
-            return;
-        }
-        self.produce(at);
-        self.start_write(at);
-        self.start_read(at);
-        self.keep_alive(at);
-        if self.is_drained(at) {
-            self.let_go(at);
-            return;
-        }
-        self.wake_later(at);
-    }
-
-    fn produce(&mut self, at: ShardRef) {
-        let now = self.now;
-        let Some(work) = self.work(at) else { return };
-        let producer = work.producer;
-        while let Some(id) = self.work(at).and_then(|work| work.pending.pop_front()) {
-            let message = (id - 1) as usize;
-            let encodable = self.ledger.messages[message].encodable;
-            let Some(work) = self.work(at) else { return };
-            if !encodable {
-                work.refused.push(id);
-                continue;
-            }
-            if work.unacknowledged == 0 {
-                work.progress_at = now;
-            }
-            work.unacknowledged += 1;
-            self.queue_record(producer, message);
-        }
-    }
-
-    fn start_write(&mut self, at: ShardRef) {
-        let now = self.now;
-        let stopping = self.task(at).is_some_and(|task| task.stopping);
-        let Some(work) = self.work(at) else { return };
-        if work.writing {
-            return;
-        }
-        let statement = if !work.refused.is_empty() {
-            OutboxStatement::Reject(std::mem::take(&mut work.refused))
-        } else if !work.acknowledged.is_empty() && (stopping || now >= work.next_write_at) {
-            work.next_write_at = now + DELETE_INTERVAL;
-            OutboxStatement::Delete(std::mem::take(&mut work.acknowledged))
-        } else {
-            return;
-        };
-        work.writing = true;
-        work.statement_at = now;
-        let session = work.session;
-        self.ask_session(session, statement);
-    }
-
-    fn start_read(&mut self, at: ShardRef) {
-        let (now, rows, most) = (
-            self.now,
-            self.settings.read_rows,
-            self.settings.max_in_flight_rows,
-        );
-        let stopping = self.task(at).is_some_and(|task| task.stopping);
-        let Some(work) = self.work(at) else { return };
-        if work.reading || stopping || now < work.next_read_at || work.in_flight.len() >= most {
-            return;
-        }
-        work.reading = true;
-        work.statement_at = now;
-        let safety = work.safety.due(Duration::from_micros(now));
-        let statement = OutboxStatement::Read {
-            plan: work.cursor.plan(&work.in_flight, safety),
-            limit: rows.min(most - work.in_flight.len()),
-            safety,
-        };
-        let session = work.session;
-        if safety {
-            self.counts.add("safety passes");
-        }
-        self.ask_session(session, statement);
-    }
-
-    fn keep_alive(&mut self, at: ShardRef) {
-        let now = self.now;
-        let Some(work) = self.work(at) else { return };
-        let idle = !work.reading && !work.writing;
-        if idle && now >= work.statement_at + IDLE_SESSION_TIMEOUT / 3 {
-            work.statement_at = now;
-            let session = work.session;
-            self.ask_session(session, OutboxStatement::KeepAlive);
-        }
-    }
-
-    fn is_drained(&mut self, at: ShardRef) -> bool {
-        let Some(task) = self.task(at) else {
-            return false;
-        };
-        task.stopping
-            && task.work.as_ref().is_none_or(|work| {
-                work.unacknowledged == 0
-                    && work.acknowledged.is_empty()
-                    && work.refused.is_empty()
-                    && !work.reading
-                    && !work.writing
-            })
-    }
-
-    fn wake_later(&mut self, at: ShardRef) {
-        let (now, most) = (self.now, self.settings.max_in_flight_rows);
-        let stopping = self.task(at).is_some_and(|task| task.stopping);
-        let Some(work) = self.work(at) else { return };
-        let mut due = work.statement_at.max(now) + IDLE_SESSION_TIMEOUT / 3;
-        if work.unacknowledged > 0 {
-            due = due.min(work.progress_at + PRODUCE_DEADLINE);
-        }
-        if !work.reading && !stopping && work.in_flight.len() < most {
-            due = due.min(work.next_read_at);
-        }
-        if !work.writing && !work.acknowledged.is_empty() {
-            due = due.min(work.next_write_at);
-        }
-        let due = due.max(now + 1);
-        if work.wakes_at.is_none_or(|wakes_at| wakes_at > due) {
-            work.wakes_at = Some(due);
-            self.at(due, Happening::Relay(at, RelayNews::Wake));
         }
     }
 }

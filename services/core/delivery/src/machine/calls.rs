@@ -14,6 +14,9 @@ use crate::{Answer, Category, Effect, Moment, Now, OnUnknown, Settlement, SlotId
 /// A second chat's unnamed 429 within this time makes the hold the account's (design §9, L9).
 const UNNAMED_WINDOW: Duration = Duration::from_secs(10);
 
+/// Migrations of one message that are followed: a group moves once in its life.
+const MIGRATIONS: u32 = 2;
+
 /// Holds of chats kept before the ended ones are swept: design §9's bound of idle chats.
 const CHAT_HOLDS_SWEEP: usize = 4_096;
 
@@ -31,10 +34,10 @@ impl Machine {
     }
 
     fn may_call(&mut self, account: AccountId, now: Now) -> bool {
-        let limits = self.options.limits;
+        let places = self.calls_limit(account);
         let state = self.accounts.get(account);
-        self.calls < limits.calls
-            && state.calling < limits.calls_per_account
+        self.calls < self.options.limits.calls
+            && state.calling < places
             && state.held_until <= now.moment
     }
 
@@ -181,10 +184,11 @@ impl Machine {
     /// Counts the attempt when it counts, and asks the table.
     fn decide(&mut self, id: SlotId, verdict: &Verdict, now: Now) -> Next {
         let unit = self.random.unit();
-        let profiles = self.options.retries;
+        let profiles = &self.options.retries;
         let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
             return Next::DeadLetter(Category::Unrecognised);
         };
+        let verdict = followed(verdict, &mut work.migrations);
         let counts = match verdict {
             Verdict::Throttled { .. } | Verdict::Migrated { .. } | Verdict::AuthBroken => false,
             Verdict::Delivered { .. }
@@ -209,19 +213,22 @@ impl Machine {
             on_unknown: work.on_unknown,
             retry: work.retry,
         };
-        next(verdict, tried, &profiles, unit)
+        next(verdict, tried, profiles, unit)
     }
 
-    /// The same message again at `at`: the chat waits behind it. A partition that is leaving hands it over instead.
+    /// The same message again at `at`: the chat waits behind it. What is known of the attempt is written at once, so that
+    /// neither the count nor "it was not posted" is lost with this worker; the renewal does it.
     fn retry_at(&mut self, id: SlotId, at: Moment, now: Now, effects: &mut Vec<Effect>) {
         if self.leaving(id) {
             self.leave_call(id, now, effects);
             self.hand_over(id, effects);
             return;
         }
-        self.set_stage(id, Stage::Held);
-        self.wake_at(at, Timer::Slot(id));
-        self.leave_call(id, now, effects);
+        if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+            work.not_before = at;
+        }
+        self.ask_claim(id, effects);
+        self.free_call(id, now, effects);
     }
 
     fn throttled(
@@ -304,13 +311,18 @@ impl Machine {
 
     /// Gives the place to call and the place before it back.
     pub(super) fn leave_call(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
+        self.step_back(id, effects);
+        self.free_call(id, now, effects);
+    }
+
+    /// Gives the place to call back, and keeps the one before it.
+    fn free_call(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
         let Some((_, account)) = self.chat_and_account(id) else {
             return;
         };
         let was_full = self.calls >= self.options.limits.calls;
         self.calls -= 1;
         self.accounts.get(account).calling -= 1;
-        self.step_back(id, effects);
         self.start_calls(account, now, effects);
         if was_full {
             self.go_round(now, effects);
@@ -324,6 +336,25 @@ impl Machine {
             let account = AccountId((self.next_account + step) % count);
             self.start_calls(account, now, effects);
         }
+    }
+}
+
+/// A chat that moves on and on is no answer that the table knows.
+fn followed<'a>(verdict: &'a Verdict, migrations: &mut u32) -> &'a Verdict {
+    match verdict {
+        Verdict::Migrated { .. } if *migrations >= MIGRATIONS => &Verdict::Unrecognised,
+        Verdict::Migrated { .. } => {
+            *migrations += 1;
+            verdict
+        }
+        Verdict::Delivered { .. }
+        | Verdict::Throttled { .. }
+        | Verdict::Transient
+        | Verdict::Rejected
+        | Verdict::DeadTarget { .. }
+        | Verdict::AuthBroken
+        | Verdict::Unknown
+        | Verdict::Unrecognised => verdict,
     }
 }
 

@@ -13,6 +13,9 @@ use crate::{
 /// ahead that their leases run down in the queue.
 const ADMITTED_PER_CALL: usize = 2;
 
+/// How soon a claim that another worker holds is asked for again: its lease may be long, and it may be given back.
+const BUSY_LOOK: Duration = Duration::from_secs(1);
+
 impl Machine {
     pub(super) fn queue_for_admission(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
         let Some(account) = self.set_stage(id, Stage::Admission) else {
@@ -24,7 +27,7 @@ impl Machine {
 
     /// Moves heads to their claims while their account has places.
     pub(super) fn admit(&mut self, account: AccountId, effects: &mut Vec<Effect>) {
-        let places = self.options.limits.calls_per_account * ADMITTED_PER_CALL;
+        let places = self.calls_limit(account) * ADMITTED_PER_CALL;
         while self.accounts.get(account).admitted < places {
             let Some(id) = self.accounts.get(account).waiting.pop_front() else {
                 return;
@@ -34,6 +37,11 @@ impl Machine {
                 self.ask_claim(id, effects);
             }
         }
+    }
+
+    pub(super) fn calls_limit(&mut self, account: AccountId) -> usize {
+        let own = self.accounts.get(account).calls_limit;
+        own.unwrap_or(self.options.limits.calls_per_account)
     }
 
     pub(super) fn ask_claim(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
@@ -80,7 +88,7 @@ impl Machine {
             }
             ClaimOutcome::Busy { wait } => {
                 self.forget_claim(id);
-                self.hold(id, now.moment.after(wait), effects);
+                self.hold(id, now.moment.after(wait.min(BUSY_LOOK)), effects);
             }
             ClaimOutcome::Fenced => {
                 self.forget_claim(id);
@@ -111,10 +119,15 @@ impl Machine {
         work.lease_until = lease_until;
         work.attempts = work.attempts.max(grant.attempts);
         work.first_failed_at_micros = work.first_failed_at_micros.or(grant.first_failed_at_micros);
+        let not_before = work.not_before;
         if grant.started_before && work.on_unknown == OnUnknown::Park {
             self.step_back(id, effects);
             let reason = "a worker ended after it had committed `started` and before an answer";
             self.give_up(id, Category::Unknown, reason.into(), now, effects);
+            return;
+        }
+        if not_before > now.moment {
+            self.hold(id, not_before, effects);
             return;
         }
         let Some(account) = self.set_stage(id, Stage::Ready) else {

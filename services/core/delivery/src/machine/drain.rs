@@ -99,13 +99,16 @@ impl Machine {
 
     /// Leaves a record to the partition's next owner: its claim is given back, its offset stays uncommitted.
     pub(super) fn hand_over(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
-        let fence = self
-            .slots
-            .get(&id)
-            .and_then(|slot| slot.work.as_ref())
-            .and_then(|work| work.fence);
-        if let Some(fence) = fence {
-            effects.push(Effect::Release { slot: id, fence });
+        let work = self.slots.get(&id).and_then(|slot| slot.work.as_ref());
+        if let Some(work) = work
+            && let Some(fence) = work.fence
+        {
+            effects.push(Effect::Release {
+                slot: id,
+                fence,
+                attempts: work.attempts,
+                first_failed_at_micros: work.first_failed_at_micros,
+            });
         }
         self.drop_slot(id, Outcome::Handed, effects);
     }

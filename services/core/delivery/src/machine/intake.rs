@@ -123,6 +123,8 @@ impl Machine {
             calls: 0,
             first_failed_at_micros: None,
             last_failed_at_micros: None,
+            not_before: Moment::default(),
+            migrations: 0,
             target: None,
         });
         let chat = self.chats.entry(key.clone()).or_default();

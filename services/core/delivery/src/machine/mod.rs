@@ -48,7 +48,7 @@ pub struct Timing {
 }
 
 /// Everything that a machine is made with.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Options {
     /// Bounds.
     pub limits: Limits,
@@ -120,8 +120,8 @@ impl Machine {
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self {
-            options,
             random: Random::new(options.seed),
+            options,
             partitions: BTreeMap::new(),
             slots: HashMap::new(),
             chats: HashMap::new(),
@@ -133,6 +133,13 @@ impl Machine {
             paused: 0,
             next_account: 0,
         }
+    }
+
+    /// Sets how many calls of one account there may be at once, instead of [`Limits::calls_per_account`]; what is over
+    /// a smaller number finishes.
+    pub fn limit_account(&mut self, account: &Arc<str>, calls: usize) {
+        let id = self.accounts.id(account);
+        self.accounts.get(id).calls_limit = Some(calls);
     }
 
     /// Takes one event in and pushes what is to be done about it, in order, to `effects`.

@@ -61,6 +61,10 @@ pub(super) struct Work {
     pub(super) calls: u32,
     pub(super) first_failed_at_micros: Option<i64>,
     pub(super) last_failed_at_micros: Option<i64>,
+    /// No attempt before this, once the claim is renewed.
+    pub(super) not_before: Moment,
+    /// Migrations followed from this slot.
+    pub(super) migrations: u32,
     /// The chat's new id after a migration.
     pub(super) target: Option<Arc<str>>,
 }

@@ -424,7 +424,7 @@ impl World {
                     },
                 );
             }
-            Effect::Release { slot, fence } => {
+            Effect::Release { slot, fence, .. } => {
                 let message = self.message_of(worker, slot);
                 self.send(worker, Statement::Release { message, fence });
             }
