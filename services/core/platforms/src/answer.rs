@@ -4,7 +4,7 @@ use std::fmt;
 
 /// How much of an answer's body a caller needs to read, in bytes. Telegram echoes the text: 4,096 characters take
 /// up to 48 KiB in escaped JSON, and the message replied to as much again.
-pub const MAX_ANSWER_BYTES: usize = 256 * 1024;
+pub const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// The end of one platform call.
 #[derive(Debug, Clone, Copy)]

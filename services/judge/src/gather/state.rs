@@ -48,7 +48,7 @@ pub(super) async fn count(url: &str) -> Result<ClaimCounts, GatherError> {
 
 async fn connect(url: &str) -> Result<Database, GatherError> {
     let database = Database::connect(url, "state", "--state").await?;
-    let remedy = "a dispatcher makes it at its start; check --state";
+    let remedy = "`tidings migrate` makes it; check --state";
     database.demand_table(CLAIMS, remedy).await?;
     Ok(database)
 }
