@@ -28,6 +28,6 @@ impl Moment {
 pub struct Now {
     /// Monotonic time of this worker.
     pub moment: Moment,
-    /// Wall clock, microseconds since the Unix epoch.
+    /// Wall clock, microseconds since the Unix epoch; best one that all workers share, such as the database's.
     pub wall_micros: i64,
 }

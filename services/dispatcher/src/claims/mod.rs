@@ -4,6 +4,7 @@
 //! round trip and a busy one in large batches.
 
 mod batch;
+mod clock;
 mod sql;
 mod store;
 

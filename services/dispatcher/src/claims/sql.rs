@@ -15,7 +15,7 @@ SELECT $1, i.topic, i.partition, 1
 FROM unnest($2::text[], $3::int[]) AS i (topic, partition)
 ORDER BY i.topic, i.partition
 ON CONFLICT (consumer_name, topic, partition) DO UPDATE SET epoch = e.epoch + 1
-RETURNING e.topic, e.partition, e.epoch",
+RETURNING e.topic, e.partition, e.epoch, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_micros",
 };
 
 /// Takes what is new, released or run out, under the partition's epoch. The epoch's row is locked FOR SHARE in the same
@@ -46,6 +46,7 @@ WITH input AS (
     RETURNING c.recorded_day, c.message_id, c.resend_nonce, c.state, c.fence, c.attempts, c.first_failed_at
 )
 SELECT i.ord, current.epoch IS NOT NULL AS owned, t.fence, t.state AS taken_state, t.attempts,
+       (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now_micros,
        (extract(epoch FROM t.first_failed_at) * 1000000)::bigint AS first_failed_micros,
        x.state AS found_state,
        (extract(epoch FROM x.lease_until - clock_timestamp()) * 1000)::bigint AS lease_left_millis

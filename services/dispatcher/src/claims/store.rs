@@ -10,6 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
+use super::clock::DatabaseClock;
 use super::{Ask, Claim, Identity, Release, Settle, Start, sql};
 
 /// The least wait that another worker's lease gives: a lease that ends now may still be there for Postgres.
@@ -33,6 +34,7 @@ pub(crate) enum StoreError {
 pub(crate) struct Store {
     pool: Pool,
     identity: Identity,
+    clock: DatabaseClock,
 }
 
 /// The columns that name messages, as arrays.
@@ -57,7 +59,16 @@ impl Keys {
 
 impl Store {
     pub(crate) fn new(pool: Pool, identity: Identity) -> Self {
-        Self { pool, identity }
+        Self {
+            pool,
+            identity,
+            clock: DatabaseClock::default(),
+        }
+    }
+
+    /// Postgres' wall clock.
+    pub(crate) fn clock(&self) -> &DatabaseClock {
+        &self.clock
     }
 
     /// Bumps the epochs of newly assigned partitions; returns them by (topic, partition).
@@ -73,6 +84,7 @@ impl Store {
                 &[&self.identity.consumer, &topics, &numbers],
             )
             .await?;
+        self.clock.learn(&rows);
         Ok(rows
             .iter()
             .map(|row| ((row.get(0), row.get(1)), row.get(2)))
@@ -105,6 +117,7 @@ impl Store {
                 ],
             )
             .await?;
+        self.clock.learn(&rows);
         Ok(in_order(asks.len(), &rows, claim_outcome))
     }
 

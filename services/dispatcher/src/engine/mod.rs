@@ -20,7 +20,7 @@ use tidings_platforms::Classified;
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
-use crate::calls::{Caller, now_micros};
+use crate::calls::Caller;
 use crate::claims::{Answered, Claims, Key, Store};
 use crate::consumer::{FromKafka, Lanes, Member, MemberOptions, ToKafka};
 use crate::dead_letters::SharedDeadLetters;
@@ -246,7 +246,7 @@ impl Engine {
     fn now(&self) -> Now {
         Now {
             moment: self.moment(),
-            wall_micros: now_micros(),
+            wall_micros: self.parts.store.clock().now_micros(),
         }
     }
 

@@ -114,8 +114,18 @@ impl Engine {
     }
 
     fn ask_about<T>(&self, slot: SlotId, what: T) -> Option<Ask<T>> {
-        let key = self.payloads.get(&slot)?.key.clone()?;
-        Some(Ask { slot, key, what })
+        let key = self
+            .payloads
+            .get(&slot)
+            .and_then(|payload| payload.key.clone());
+        if key.is_none() {
+            // The machine asks about records that it was told of as messages, and forgets none before its `Finish`.
+            error!(
+                ?slot,
+                "a statement about a record that is no message: report this"
+            );
+        }
+        key.map(|key| Ask { slot, key, what })
     }
 
     fn trace(&mut self, slot: SlotId) -> Option<&mut MessageTrace> {

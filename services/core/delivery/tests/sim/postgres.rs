@@ -130,7 +130,7 @@ impl Postgres {
                 row.state = State::Settled(end);
                 Answer::Done
             }
-            _ => {
+            State::Claimed | State::Started => {
                 self.fenced += 1;
                 Answer::Fenced
             }
