@@ -1,6 +1,6 @@
 # The commands of this repository. `make demo` and `make test` prepare the machine themselves.
 
-SEEDS ?= 1000
+SEEDS ?= 10000
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -25,8 +25,9 @@ lint: setup ## check formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
 
-sim: setup ## simulate the delivery machine under SEEDS random schedules (default 1000)
-	@TIDINGS_SIM_SEEDS=$(SEEDS) cargo test -p tidings-delivery --test sim -- --nocapture
+sim: setup ## simulate everything together, then the relay's cursor alone, each in SEEDS random worlds (default 10000)
+	@TIDINGS_SIM_SEEDS=$(SEEDS) cargo test -p tidings-sim --test system -- --nocapture
+	@TIDINGS_SIM_SEEDS=$(SEEDS) cargo test -p tidings-outbox --test simulation -- --nocapture
 
 FAULTS ?= 50
 

@@ -31,6 +31,8 @@ pub struct DeploymentOptions {
     pub name: String,
     /// Where the simulator listens.
     pub simulator: SocketAddr,
+    /// Where the roles send their spans, instead of the stack's Jaeger.
+    pub otlp_url: Option<String>,
 }
 
 impl DeploymentOptions {
@@ -44,6 +46,7 @@ impl DeploymentOptions {
             profile: Profile::drill(),
             name,
             simulator: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+            otlp_url: None,
         }
     }
 }
@@ -100,7 +103,7 @@ impl Deployment {
             registry_url: addresses.registry_url.clone(),
             simulator_url: simulator.base_url(),
             jaeger_url: addresses.jaeger_query_url.clone(),
-            otlp_url: addresses.otlp_url.clone(),
+            otlp_url: options.otlp_url.clone().or(addresses.otlp_url.clone()),
             prefix: options.name.clone(),
             group: format!("{}-dispatcher", options.name),
         };

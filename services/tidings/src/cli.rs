@@ -109,6 +109,10 @@ pub(crate) struct DemoOptions {
     /// Keep settings and logs in this folder
     #[arg(long)]
     pub(crate) folder: Option<PathBuf>,
+    /// Send every message's spans to this collector (OTLP over HTTP) instead of the stack's Jaeger; one that is down costs
+    /// nothing
+    #[arg(long)]
+    pub(crate) otlp: Option<String>,
     /// Print only the last line's JSON object
     #[arg(long)]
     pub(crate) json: bool,

@@ -31,17 +31,20 @@ pub(crate) async fn run(options: DemoOptions) -> anyhow::Result<Exit> {
         quiet: options.json,
         began: Instant::now(),
     };
-    say.line("starting PostgreSQL, Kafka, the schema registry and Jaeger");
-    let stack = StackSource::from_env()?
-        .start(StackOptions::default().with_jaeger_if_there())
-        .await?;
+    say.line("starting the servers: PostgreSQL, Kafka, the schema registry, Jaeger if it is built");
+    let stack_options = match options.otlp {
+        Some(_) => StackOptions::default(),
+        None => StackOptions::default().with_jaeger_if_there(),
+    };
+    let stack = StackSource::from_env()?.start(stack_options).await?;
     let folder = match &options.folder {
         Some(folder) => folder.clone(),
         None => stack
             .folder()
             .map_or_else(std::env::temp_dir, |folder| folder.join("roles")),
     };
-    let deployment = DeploymentOptions::new(std::env::current_exe()?, folder);
+    let mut deployment = DeploymentOptions::new(std::env::current_exe()?, folder);
+    deployment.otlp_url = options.otlp.clone();
     let deployment = Deployment::prepare(&stack, deployment).await?;
     deployment.simulator().set_script(slow_platform()?)?;
     say.line("starting a relay and two dispatchers");

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 /// What must have happened in a run of many seeds: every kind of fault, every way that a part can answer, every end.
-pub const EVERYTHING: [&str; 78] = [
+pub const EVERYTHING: [&str; 81] = [
     "accounts rested",
     "acknowledgements lost",
     "all workers killed at once",
@@ -54,7 +54,9 @@ pub const EVERYTHING: [&str; 78] = [
     "records that waited for a schema",
     "rejected",
     "relays frozen",
+    "relays frozen at a step",
     "relays killed",
+    "relays killed at a step",
     "relays restarted in order",
     "restarts of Postgres",
     "restarts of upstream's database",
@@ -70,6 +72,7 @@ pub const EVERYTHING: [&str; 78] = [
     "statements not answered",
     "statements of dead workers carried out",
     "transactions held open",
+    "traps for relays",
     "traps for workers",
     "undeliverable",
     "workers cut off from Kafka",

@@ -5,8 +5,9 @@ use std::collections::BinaryHeap;
 
 use tidings_delivery::PartitionId;
 
+use crate::chaos::Blow;
 use crate::claims::ClaimStep;
-use crate::dispatcher::{Blow, WorkerNews, WorkerRef};
+use crate::dispatcher::{WorkerNews, WorkerRef};
 use crate::kafka::{GroupStep, Owner};
 use crate::outbox::{OutboxStep, UpstreamStep};
 use crate::relay::{ProducerStep, RelayNews, ShardRef};
@@ -18,6 +19,10 @@ pub(crate) enum Happening {
     Upstream(UpstreamStep),
     Outbox(OutboxStep),
     Relay(ShardRef, RelayNews),
+    RelayThaws {
+        relay: usize,
+        life: u64,
+    },
     RelayLooks {
         relay: usize,
         life: u64,
@@ -33,6 +38,7 @@ pub(crate) enum Happening {
         offset: usize,
     },
     Worker(WorkerRef, WorkerNews),
+    WorkerThaws(WorkerRef),
     WorkerStarts {
         worker: usize,
     },
@@ -40,6 +46,7 @@ pub(crate) enum Happening {
     CallArrives(usize),
     Fault,
     Blow(WorkerRef, Blow),
+    RelayBlow(ShardRef, Blow),
     Poison,
 }
 
@@ -49,6 +56,7 @@ impl World {
             Happening::Upstream(step) => self.upstream(step),
             Happening::Outbox(step) => self.outbox_step(step),
             Happening::Relay(to, news) => self.relay_news(to, news),
+            Happening::RelayThaws { relay, life } => self.thaw_relay(relay, life),
             Happening::RelayLooks { relay, life } => self.relay_looks(relay, life),
             Happening::RelayStarts { relay } => self.start_relay(relay),
             Happening::Producer(step) => self.producer_step(step),
@@ -59,11 +67,13 @@ impl World {
                 offset,
             } => self.commit_arrives(owner, partition, offset),
             Happening::Worker(to, news) => self.worker_news(to, news),
+            Happening::WorkerThaws(to) => self.thaw_worker(to),
             Happening::WorkerStarts { worker } => self.start_worker(worker),
             Happening::Claims(step) => self.claim_step(step),
             Happening::CallArrives(attempt) => self.call_arrives(attempt),
             Happening::Fault => self.fault(),
             Happening::Blow(at, blow) => self.blow(at, blow),
+            Happening::RelayBlow(at, blow) => self.relay_blow(at, blow),
             Happening::Poison => self.append_poison(),
         }
     }

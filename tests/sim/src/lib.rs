@@ -1,4 +1,16 @@
-//! The simulation of everything: one virtual world, drawn from a seed, around both real core machines.
+//! The simulation of everything: one virtual world a seed, around both real core machines.
+//!
+//! ```text
+//! upstream's transactions ─► outbox ─► relays (real cursor) ─► Kafka ─► dispatchers (real machine) ─► platform
+//!                                                                             ▲ ▼
+//!                                                                     claims and epochs
+//! ```
+//!
+//! Where to begin: [`run`], then `world.rs` (the clock and the loop), `happening.rs` (all that can happen),
+//! `ledger.rs` (what is true), `invariants/` (what always holds), `chaos/` (what goes wrong). README.md tells what is
+//! real and what is modelled, how to run a seed again, and which deliberately broken rules were found at which seed.
+//!
+//! The whole crate is a test: it may panic where it contradicts itself.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod chaos;

@@ -2,7 +2,7 @@
 //!
 //! [`Machine::handle`] takes one [`Event`] and the time, and pushes the [`Effect`]s to perform. It does no I/O, reads no
 //! clock and draws no randomness but from the seed that it was given, so a whole deployment can be run in virtual time
-//! (`tests/sim.rs`). The dispatcher drives it in production with one loop and one exhaustive `match` over the effects.
+//! (`tests/sim`). The dispatcher drives it in production with one loop and one exhaustive `match` over the effects.
 //!
 //! The way of one record through the machine:
 //!

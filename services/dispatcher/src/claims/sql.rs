@@ -60,7 +60,8 @@ LEFT JOIN LATERAL (
 ) x ON t.fence IS NULL" };
 
 /// Extends what is held, and keeps the attempts and the first failure. `started` is taken back: a renewal follows only
-/// an attempt that is known not to have been accepted.
+/// an attempt that is known not to have been accepted. The fence moves: a renewal that was given up as unanswered may be
+/// carried out seconds later, and must then find another fence, not the `started` of a later attempt.
 pub(super) const RENEW: Statement = Statement { name: "renew", text: "
 WITH input AS (
     SELECT * FROM unnest($3::int[], $4::uuid[], $5::text[], $6::text[], $7::int[], $8::bigint[], $9::bigint[], $11::int[], $12::bigint[])
@@ -74,7 +75,7 @@ WITH input AS (
     FOR SHARE OF e
 ), kept AS (
     UPDATE tidings_delivery.claims c
-    SET state = 'claimed', lease_until = clock_timestamp() + make_interval(secs => $10),
+    SET state = 'claimed', fence = c.fence + 1, lease_until = clock_timestamp() + make_interval(secs => $10),
         attempts = greatest(c.attempts, i.attempts),
         first_failed_at = coalesce(c.first_failed_at, timestamptz 'epoch' + make_interval(secs => i.first_failed_micros / 1e6)),
         last_failed_at = CASE WHEN i.attempts > c.attempts THEN clock_timestamp() ELSE c.last_failed_at END

@@ -5,4 +5,4 @@ mod statements;
 mod table;
 
 pub(crate) use statements::{ClaimStep, Statement, StatementRef};
-pub(crate) use table::{ClaimAsk, Claims, State, Taken, Tried};
+pub(crate) use table::{ClaimAsk, Claims, Row, State, Taken, Tried};

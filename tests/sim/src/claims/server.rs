@@ -27,9 +27,7 @@ impl World {
                 message,
                 fence,
             } => {
-                let answer = self
-                    .claims
-                    .start(self.now, reference.worker, message, fence);
+                let answer = self.start(reference.worker, message, fence);
                 self.trace_write(reference.worker, "started", message, fence, answer);
                 self.answer(reference, Event::Started { slot, answer });
             }
@@ -51,6 +49,17 @@ impl World {
         }
     }
 
+    fn start(&mut self, worker: WorkerRef, message: usize, fence: i64) -> Answer {
+        let before = self.claims.rows.get(&message).copied();
+        let answer = self.claims.start(self.now, worker, message, fence);
+        if answer == Answer::Done {
+            self.check(invariants::started_is_the_holders_alone(
+                self.now, worker, message, fence, before,
+            ));
+        }
+        answer
+    }
+
     fn bump(&mut self, reference: StatementRef, partition: PartitionId, generation: u64) {
         if self.claims.is_shared(partition) {
             self.counts.add("bumps that waited for claims");
@@ -58,7 +67,11 @@ impl World {
                 .wait_for_shares(partition, (reference, generation));
             return;
         }
+        let before = self.claims.epochs.get(&partition).copied();
         let epoch = self.claims.bump(partition);
+        self.check(invariants::an_assignment_has_an_epoch_of_its_own(
+            partition, before, epoch,
+        ));
         note!(
             self,
             "claims        {partition:?} is in epoch {epoch}, for {}",

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use tidings_delivery::{Event, SlotId};
 use tidings_platforms::Verdict;
 
-use super::{Step, WorkerNews, WorkerRef};
+use super::{WorkerNews, WorkerRef};
+use crate::chaos::Step;
 use crate::happening::Happening;
 use crate::invariants;
 use crate::ledger::{Attempt, Told};

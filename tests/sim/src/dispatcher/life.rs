@@ -1,6 +1,6 @@
 //! A worker process begins and ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits};
@@ -60,6 +60,7 @@ impl Worker {
             life: 0,
             alive: false,
             frozen_until: 0,
+            unheard: VecDeque::new(),
             cut_from_kafka_until: 0,
             cut_from_postgres_until: 0,
             machine: Machine::new(options(limits, 0)),

@@ -6,7 +6,6 @@ mod membership;
 mod news;
 mod perform;
 mod records;
-mod trap;
 mod worker;
 
 use tidings_delivery::{Event, Load, Moment, Now};
@@ -18,7 +17,6 @@ use crate::world::World;
 
 pub(crate) use life::draw_limits;
 pub(crate) use news::WorkerNews;
-pub(crate) use trap::{Blow, Step};
 use worker::{Assignment, Held, Leaving, Phase};
 pub(crate) use worker::{Worker, WorkerRef};
 

@@ -44,14 +44,39 @@ impl World {
         self.after(least, most, Happening::Worker(to, news));
     }
 
-    /// A frozen worker hears of it when it thaws, a dead one never.
+    /// A frozen worker hears of it when it thaws, in order; a dead one never.
     pub(crate) fn worker_news(&mut self, to: WorkerRef, news: WorkerNews) {
+        if !self.lives(to) {
+            return;
+        }
+        let worker = &mut self.workers[to.worker];
+        if worker.frozen_until <= self.now && worker.unheard.is_empty() {
+            self.hear(to, news);
+            return;
+        }
+        worker.unheard.push_back(news);
+        if worker.unheard.len() == 1 {
+            let thaws_at = worker.frozen_until;
+            self.at(thaws_at, Happening::WorkerThaws(to));
+        }
+    }
+
+    pub(crate) fn thaw_worker(&mut self, to: WorkerRef) {
         if !self.lives(to) {
             return;
         }
         let thaws_at = self.workers[to.worker].frozen_until;
         if thaws_at > self.now {
-            self.at(thaws_at, Happening::Worker(to, news));
+            self.at(thaws_at, Happening::WorkerThaws(to));
+            return;
+        }
+        while let Some(news) = self.workers[to.worker].unheard.pop_front() {
+            self.hear(to, news);
+        }
+    }
+
+    fn hear(&mut self, to: WorkerRef, news: WorkerNews) {
+        if !self.lives(to) {
             return;
         }
         match news {

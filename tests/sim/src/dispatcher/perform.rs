@@ -2,7 +2,8 @@
 
 use tidings_delivery::{Effect, Outcome, PartitionId, Settlement, SlotId};
 
-use super::{Held, Phase, Step, WorkerNews, WorkerRef};
+use super::{Held, Phase, WorkerNews, WorkerRef};
+use crate::chaos::Step;
 use crate::claims::{ClaimAsk, Statement, Tried};
 use crate::invariants;
 use crate::kafka::Record;

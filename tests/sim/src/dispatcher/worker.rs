@@ -3,7 +3,8 @@ use std::fmt;
 
 use tidings_delivery::{Machine, PartitionId, SlotId};
 
-use super::{Blow, Step};
+use super::WorkerNews;
+use crate::chaos::{Blow, Step};
 use crate::claims::Statement;
 use crate::kafka::Record;
 
@@ -26,6 +27,8 @@ pub(crate) struct Worker {
     pub(crate) life: u64,
     pub(crate) alive: bool,
     pub(crate) frozen_until: u64,
+    /// What came while it was frozen.
+    pub(super) unheard: VecDeque<WorkerNews>,
     pub(crate) cut_from_kafka_until: u64,
     pub(crate) cut_from_postgres_until: u64,
     pub(super) machine: Machine,

@@ -1,5 +1,8 @@
+use tidings_delivery::PartitionId;
+
 use super::{Checked, holds};
-use crate::claims::{ClaimAsk, State, Taken};
+use crate::claims::{ClaimAsk, Row, State, Taken};
+use crate::dispatcher::WorkerRef;
 use crate::ledger::{Ledger, Told};
 
 /// Design §7: "Every claim, deferral and un-deferral reads it FOR SHARE in the same statement: group ownership is not
@@ -15,6 +18,38 @@ pub(crate) fn no_claim_of_an_old_epoch_succeeds(ask: &ClaimAsk, current: i64) ->
             )
         },
     )
+}
+
+/// Design §7: "Epoch row per (group, topic, partition), bumped on assignment before deferred state is loaded."
+pub(crate) fn an_assignment_has_an_epoch_of_its_own(
+    partition: PartitionId,
+    before: Option<i64>,
+    epoch: i64,
+) -> Checked {
+    let grew = before.is_none_or(|before| before < epoch);
+    holds(grew, "an_assignment_has_an_epoch_of_its_own", || {
+        format!("{partition:?} went from epoch {before:?} to {epoch}")
+    })
+}
+
+/// Design §7: "under `park` a conditional write commits before the first byte": only who holds the claim, and may
+/// still call under it, may make it look as if it had.
+pub(crate) fn started_is_the_holders_alone(
+    now: u64,
+    worker: WorkerRef,
+    message: usize,
+    fence: i64,
+    before: Option<Row>,
+) -> Checked {
+    let held = before.is_some_and(|row| {
+        let unstarted = row.state == State::Claimed;
+        unstarted && row.fence == fence && row.owner == worker && row.lease_until > now
+    });
+    holds(held, "started_is_the_holders_alone", || {
+        format!(
+            "message {message} was started by {worker} under fence {fence}; its row was {before:?}"
+        )
+    })
 }
 
 /// Design §1: a claim is "the right to attempt: recorded, time-limited, numbered per message": no two live ones.

@@ -16,15 +16,17 @@ pub(crate) use calls::{
     one_at_a_time_in_a_chat, predecessors_have_their_end, what_parks_is_started_before_its_call,
 };
 pub(crate) use claims::{
-    a_fence_only_grows, no_claim_of_an_old_epoch_succeeds, no_claim_while_another_holds_one,
-    started_is_taken_back_only_when_nothing_was_posted,
+    a_fence_only_grows, an_assignment_has_an_epoch_of_its_own, no_claim_of_an_old_epoch_succeeds,
+    no_claim_while_another_holds_one, started_is_taken_back_only_when_nothing_was_posted,
+    started_is_the_holders_alone,
 };
 pub(crate) use posts::{
     extra_copies_have_their_excuse, first_posts_follow_the_order, only_committed_rows_are_posted,
 };
 pub(crate) use relay::{
-    nothing_is_deleted_before_kafka_has_it, only_committed_rows_are_published,
-    only_what_cannot_be_encoded_is_rejected, rows_are_published_in_order,
+    a_row_is_read_once_by_a_cursor, nothing_is_deleted_before_kafka_has_it,
+    only_committed_rows_are_published, only_what_cannot_be_encoded_is_rejected,
+    rows_are_published_in_order,
 };
 pub(crate) use rest::{
     every_committed_row_reaches_its_end, the_world_comes_to_rest,

@@ -41,3 +41,10 @@ pub(crate) fn only_what_cannot_be_encoded_is_rejected(ledger: &Ledger, message: 
         || format!("message {message} could have been encoded and was moved to outbox_rejected"),
     )
 }
+
+/// Design §6: the next read restarts "skipping ids in flight": a row is read again only once its cursor is given up.
+pub(crate) fn a_row_is_read_once_by_a_cursor(id: i64, was_in_flight: bool) -> Checked {
+    holds(!was_in_flight, "a_row_is_read_once_by_a_cursor", || {
+        format!("row {id} was read while it was in flight")
+    })
+}

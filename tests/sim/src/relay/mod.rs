@@ -6,11 +6,12 @@ mod round;
 mod shard;
 mod share;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
 use tidings_outbox::Snapshot;
 
+use crate::chaos::{Blow, RelayStep};
 use crate::happening::Happening;
 use crate::outbox::SessionId;
 use crate::times::SECOND;
@@ -46,9 +47,13 @@ pub(crate) struct Relay {
     pub(crate) life: u64,
     pub(crate) alive: bool,
     pub(crate) frozen_until: u64,
+    /// What came while it was frozen.
+    unheard: VecDeque<(ShardRef, RelayNews)>,
     /// Stops in order: lets go of its shards, then ends.
     pub(crate) stopping: bool,
     pub(crate) shards: BTreeMap<u32, ShardTask>,
+    /// A fault that waits for the relay's next such step.
+    pub(crate) trap: Option<(RelayStep, Blow)>,
 }
 
 /// What a shard's task of a relay gets to know.
@@ -86,32 +91,52 @@ impl World {
         self.after(least, most, Happening::Relay(shard, news));
     }
 
-    /// A frozen relay hears of it when it thaws, a dead one never.
+    /// A frozen relay hears of it when it thaws, in order; a dead one never.
     pub(crate) fn relay_news(&mut self, to: ShardRef, news: RelayNews) {
-        let relay = &self.relays[to.relay];
+        let relay = &mut self.relays[to.relay];
         if !relay.alive || relay.life != to.life {
+            return;
+        }
+        if relay.frozen_until <= self.now && relay.unheard.is_empty() {
+            self.relay_hears(to, news);
+            return;
+        }
+        relay.unheard.push_back((to, news));
+        if relay.unheard.len() == 1 {
+            let thaws_at = relay.frozen_until;
+            self.relay_thaws_at(thaws_at, to.relay, to.life);
+        }
+    }
+
+    fn relay_thaws_at(&mut self, at: u64, relay: usize, life: u64) {
+        self.at(at, Happening::RelayThaws { relay, life });
+    }
+
+    pub(crate) fn thaw_relay(&mut self, index: usize, life: u64) {
+        let relay = &mut self.relays[index];
+        if !relay.alive || relay.life != life {
             return;
         }
         if relay.frozen_until > self.now {
             let thaws_at = relay.frozen_until;
-            // Its producer's threads go on while it still has to find its session broken.
-            let late = match news {
-                RelayNews::SessionBroken(_) => self.random.between(0, SECOND),
-                RelayNews::Try
-                | RelayNews::Acquired(_)
-                | RelayNews::NotOurs
-                | RelayNews::Read { .. }
-                | RelayNews::Left(_)
-                | RelayNews::Acknowledged { .. }
-                | RelayNews::ProducerFailed(_)
-                | RelayNews::Wake
-                | RelayNews::Overdue => 0,
-            };
-            self.at(thaws_at + late, Happening::Relay(to, news));
+            self.relay_thaws_at(thaws_at, index, life);
             return;
         }
-        let current = relay.shards.get(&to.shard).map(|task| task.attempt);
-        if current == Some(to.attempt) {
+        for (to, news) in std::mem::take(&mut relay.unheard) {
+            if matches!(news, RelayNews::SessionBroken(_)) {
+                // Its producer's threads go on while it still has to find its session broken.
+                self.tell_relay(0, SECOND, to, news);
+            } else {
+                self.relay_hears(to, news);
+            }
+        }
+    }
+
+    fn relay_hears(&mut self, to: ShardRef, news: RelayNews) {
+        let relay = &self.relays[to.relay];
+        let task = relay.shards.get(&to.shard);
+        let current = task.is_some_and(|task| task.attempt == to.attempt);
+        if relay.alive && relay.life == to.life && current {
             self.shard_news(to, news);
         }
     }

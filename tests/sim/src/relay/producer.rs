@@ -116,6 +116,10 @@ impl World {
         if closed && self.random.chance(500) {
             return;
         }
+        if !closed && self.faults() && self.random.chance(5) {
+            self.tell_relay(300, 3 * MILLI, owner, RelayNews::ProducerFailed(id));
+            return;
+        }
         self.append_batch(id, partition, closed);
         if !closed {
             self.answer_batch(id, partition, owner);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{RelayNews, ShardRef};
+use crate::chaos::RelayStep;
 use crate::happening::Happening;
 use crate::outbox::OutboxStatement;
 use crate::times::{DELETE_INTERVAL, IDLE_SESSION_TIMEOUT, PRODUCE_DEADLINE};
@@ -43,6 +44,7 @@ impl World {
             }
             work.unacknowledged += 1;
             self.queue_record(producer, message);
+            self.spring_relay(at, RelayStep::Produce);
         }
     }
 
@@ -64,6 +66,7 @@ impl World {
         work.writing = true;
         work.statement_at = now;
         let session = work.session;
+        self.spring_relay(at, RelayStep::Write);
         self.ask_session(session, statement);
     }
 

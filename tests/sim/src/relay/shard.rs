@@ -6,7 +6,9 @@ use std::time::Duration;
 use tidings_outbox::{Cursor, InFlight, Pace, ReadResult, RowsRead, SafetyPass};
 
 use super::{ProducerId, RelayNews, ShardRef};
+use crate::chaos::RelayStep;
 use crate::happening::Happening;
+use crate::invariants;
 use crate::outbox::{OutboxStep, SessionId};
 use crate::times::{
     DRAIN_DEADLINE, MILLI, POLL_MAX, POLL_MIN, PRODUCE_DEADLINE, RELAY_BACKOFF_MAX,
@@ -178,10 +180,13 @@ impl World {
         if ids.is_empty() {
             return;
         }
-        for id in &ids {
-            work.in_flight.insert(*id);
-        }
         work.pending.extend(&ids);
+        self.spring_relay(at, RelayStep::Read);
+        for id in &ids {
+            let Some(work) = self.work(at) else { return };
+            let new = work.in_flight.insert(*id);
+            self.check(invariants::a_row_is_read_once_by_a_cursor(*id, !new));
+        }
         note!(self, "{at}: reads rows {ids:?}");
     }
 
@@ -200,6 +205,7 @@ impl World {
         partition: tidings_delivery::PartitionId,
     ) {
         let ids = self.take_acknowledged(producer, partition);
+        self.spring_relay(at, RelayStep::Acknowledge);
         let now = self.now;
         let Some(work) = self.work(at) else { return };
         work.unacknowledged -= ids.len();

@@ -19,6 +19,8 @@ impl World {
         relay.alive = true;
         relay.stopping = false;
         relay.frozen_until = 0;
+        relay.unheard.clear();
+        relay.trap = None;
         let life = relay.life;
         note!(self, "relay {index}.{life} starts");
         self.after(0, MILLI, Happening::RelayLooks { relay: index, life });

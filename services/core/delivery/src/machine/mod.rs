@@ -6,6 +6,8 @@ mod drain;
 mod intake;
 mod settle;
 mod slot;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

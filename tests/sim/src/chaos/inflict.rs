@@ -1,85 +1,13 @@
-//! Faults: processes that are killed, stopped and frozen, connections that are cut, servers that restart.
+//! Faults, inflicted: at random moments until they end.
 
 use tidings_delivery::PartitionId;
 
-use crate::dispatcher::{Blow, Step, WorkerRef};
+use super::{Blow, Fault, RelayStep, Step};
 use crate::happening::Happening;
 use crate::settings::{RELAYS, WORKERS};
 use crate::times::{FAULTS_END, MILLI, SECOND, SESSION_TIMEOUT};
 use crate::trace::note;
 use crate::world::World;
-
-/// A kind of fault (reference/faults.md).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Fault {
-    KillWorker,
-    /// SIGSTOP, maybe beyond the lease and the session timeout, then CONT.
-    FreezeWorker,
-    /// SIGTERM, then a new process.
-    RestartWorker,
-    /// The same two, at a step of a record's way.
-    TrapWorker,
-    KillAllWorkers,
-    CutWorkerFromKafka,
-    CutWorkerFromPostgres,
-    RestartPostgres,
-    MovePartition,
-    ForgetCommits,
-    StopBrokers,
-    KillRelay,
-    FreezeRelay,
-    RestartRelay,
-    KillRelaySession,
-    /// Upstream's server restarts: open transactions roll back, sessions end.
-    RestartUpstream,
-}
-
-impl Fault {
-    pub(crate) const ALL: [Self; 16] = [
-        Self::KillWorker,
-        Self::FreezeWorker,
-        Self::RestartWorker,
-        Self::TrapWorker,
-        Self::KillAllWorkers,
-        Self::CutWorkerFromKafka,
-        Self::CutWorkerFromPostgres,
-        Self::RestartPostgres,
-        Self::MovePartition,
-        Self::ForgetCommits,
-        Self::StopBrokers,
-        Self::KillRelay,
-        Self::FreezeRelay,
-        Self::RestartRelay,
-        Self::KillRelaySession,
-        Self::RestartUpstream,
-    ];
-
-    /// Those that are no faults: what operators do every day.
-    pub(crate) const ORDERLY: [Self; 3] =
-        [Self::RestartWorker, Self::MovePartition, Self::RestartRelay];
-
-    /// The name under which it is counted.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::KillWorker => "workers killed",
-            Self::FreezeWorker => "workers frozen",
-            Self::RestartWorker => "workers restarted in order",
-            Self::TrapWorker => "traps for workers",
-            Self::KillAllWorkers => "all workers killed at once",
-            Self::CutWorkerFromKafka => "workers cut off from Kafka",
-            Self::CutWorkerFromPostgres => "workers cut off from Postgres",
-            Self::RestartPostgres => "restarts of Postgres",
-            Self::MovePartition => "partitions moved",
-            Self::ForgetCommits => "commits to be forgotten",
-            Self::StopBrokers => "outages of Kafka",
-            Self::KillRelay => "relays killed",
-            Self::FreezeRelay => "relays frozen",
-            Self::RestartRelay => "relays restarted in order",
-            Self::KillRelaySession => "sessions of relays killed",
-            Self::RestartUpstream => "restarts of upstream's database",
-        }
-    }
-}
 
 impl World {
     pub(crate) fn fault(&mut self) {
@@ -106,9 +34,8 @@ impl World {
             Fault::FreezeWorker => self.freeze_worker(worker),
             Fault::RestartWorker => self.stop_worker(worker),
             Fault::TrapWorker => {
-                let step = self.random.pick(&Step::ALL);
-                let blow = self.random.pick(&[Blow::Kill, Blow::Freeze, Blow::Freeze]);
-                self.workers[worker].trap = Some((step, blow));
+                let trap = (self.random.pick(&Step::ALL), self.random.pick(&Blow::ALL));
+                self.workers[worker].trap = Some(trap);
             }
             Fault::KillAllWorkers => (0..WORKERS).for_each(|worker| self.end_worker(worker)),
             Fault::CutWorkerFromKafka => self.cut_from_kafka(worker),
@@ -128,37 +55,16 @@ impl World {
             Fault::StopBrokers => self.kafka.down_until = self.now + 2 * wait,
             Fault::KillRelay => self.end_relay_if_alive(relay),
             Fault::FreezeRelay => self.freeze_relay(relay),
+            Fault::TrapRelay => {
+                let trap = (
+                    self.random.pick(&RelayStep::ALL),
+                    self.random.pick(&Blow::ALL),
+                );
+                self.relays[relay].trap = Some(trap);
+            }
             Fault::RestartRelay => self.stop_relay(relay),
             Fault::KillRelaySession => self.kill_a_session(relay, wait),
             Fault::RestartUpstream => self.restart_upstream(),
-        }
-    }
-
-    /// If a fault waits for this step of a worker, it strikes at once or a moment later.
-    pub(crate) fn spring(&mut self, at: WorkerRef, step: Step) {
-        let trap = self.workers[at.worker].trap;
-        let Some((_, blow)) = trap.filter(|(awaited, _)| *awaited == step) else {
-            return;
-        };
-        self.workers[at.worker].trap = None;
-        let most = self.random.pick(&[0, 500, 3 * MILLI, 60 * MILLI]);
-        self.after(0, most, Happening::Blow(at, blow));
-    }
-
-    pub(crate) fn blow(&mut self, at: WorkerRef, blow: Blow) {
-        if !self.lives(at) {
-            return;
-        }
-        note!(self, "fault         {at}: {blow:?}");
-        match blow {
-            Blow::Kill => {
-                self.counts.add("workers killed at a step");
-                self.end_worker(at.worker);
-            }
-            Blow::Freeze => {
-                self.counts.add("workers frozen at a step");
-                self.freeze_worker(at.worker);
-            }
         }
     }
 
@@ -167,7 +73,7 @@ impl World {
         self.random.pick(&ids)
     }
 
-    fn freeze_worker(&mut self, worker: usize) {
+    pub(super) fn freeze_worker(&mut self, worker: usize) {
         let long = self.random.between(100 * MILLI, 15 * SECOND);
         let until = self.now + long;
         let frozen = &mut self.workers[worker].frozen_until;
@@ -183,13 +89,13 @@ impl World {
         self.watch(self.reference(worker));
     }
 
-    fn end_relay_if_alive(&mut self, relay: usize) {
+    pub(super) fn end_relay_if_alive(&mut self, relay: usize) {
         if self.relays[relay].alive {
             self.end_relay(relay);
         }
     }
 
-    fn freeze_relay(&mut self, relay: usize) {
+    pub(super) fn freeze_relay(&mut self, relay: usize) {
         let until = self.now + self.random.between(100 * MILLI, 10 * SECOND);
         let frozen = &mut self.relays[relay].frozen_until;
         *frozen = until.max(*frozen);

@@ -1,0 +1,424 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use tidings_platforms::{HoldScope, Verdict};
+
+use crate::{
+    Answer, Arrival, Category, ClaimOutcome, Content, Delivery, Effect, Event, Grant, Limits,
+    Machine, Moment, Now, OnUnknown, Options, Outcome, PartitionId, Poison, RetryName,
+    RetryProfiles, Settlement, SlotId, Timing,
+};
+
+const PARTITION: PartitionId = PartitionId {
+    lane: 0,
+    partition: 0,
+};
+const SECOND: u64 = 1_000_000;
+
+/// A machine at a moment, and what it wanted done last.
+struct Bench {
+    machine: Machine,
+    now: u64,
+    effects: Vec<Effect>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let machine = Machine::new(Options {
+            limits: Limits {
+                records: 8,
+                bytes: 10_000,
+                records_per_chat: 4,
+                calls: 4,
+                calls_per_account: 2,
+            },
+            timing: Timing {
+                call_deadline: Duration::from_secs(2),
+                lease: Duration::from_secs(5),
+                lease_margin: Duration::from_secs(1),
+                storage_retry: Duration::from_millis(100),
+            },
+            retries: RetryProfiles::default(),
+            seed: 1,
+        });
+        let mut bench = Self {
+            machine,
+            now: 0,
+            effects: Vec::new(),
+        };
+        bench.tell(Event::Assigned {
+            partition: PARTITION,
+            epoch: 7,
+        });
+        bench
+    }
+
+    fn tell(&mut self, event: Event) -> &[Effect] {
+        let now = Now {
+            moment: Moment(self.now),
+            wall_micros: i64::try_from(self.now).unwrap(),
+        };
+        self.effects.clear();
+        self.machine.handle(event, now, &mut self.effects);
+        &self.effects
+    }
+
+    fn at(&mut self, micros: u64) -> &[Effect] {
+        self.now = micros;
+        self.tell(Event::Tick)
+    }
+
+    fn arrive(&mut self, slot: u64, chat: &str, on_unknown: OnUnknown) -> &[Effect] {
+        self.arrive_with(slot, chat, on_unknown, None)
+    }
+
+    fn arrive_with(
+        &mut self,
+        slot: u64,
+        chat: &str,
+        on_unknown: OnUnknown,
+        expires_at_micros: Option<i64>,
+    ) -> &[Effect] {
+        self.tell(Event::Arrived(Arrival {
+            slot: SlotId(slot),
+            partition: PARTITION,
+            offset: i64::try_from(slot).unwrap(),
+            bytes: 1,
+            content: Content::Message(Delivery {
+                chat: Arc::from(chat),
+                account: Arc::from("telegram:main"),
+                expires_at_micros,
+                on_unknown,
+                retry: RetryName::Interactive,
+            }),
+        }))
+    }
+
+    fn grant(&mut self, slot: u64, fence: i64) -> &[Effect] {
+        self.grant_with(slot, fence, false)
+    }
+
+    fn grant_with(&mut self, slot: u64, fence: i64, started_before: bool) -> &[Effect] {
+        let asked_at = Moment(self.now);
+        self.tell(Event::Claimed {
+            slot: SlotId(slot),
+            asked_at,
+            outcome: ClaimOutcome::Granted(Grant {
+                fence,
+                attempts: 0,
+                first_failed_at_micros: None,
+                started_before,
+            }),
+        })
+    }
+
+    fn answer(&mut self, slot: u64, verdict: Verdict) -> &[Effect] {
+        self.tell(Event::Answered {
+            slot: SlotId(slot),
+            verdict,
+            reason: Arc::from("why"),
+        })
+    }
+
+    fn recorded(&mut self, slot: u64) -> &[Effect] {
+        self.tell(Event::Recorded {
+            slot: SlotId(slot),
+            answer: Answer::Done,
+        })
+    }
+}
+
+fn delivered() -> Verdict {
+    Verdict::Delivered {
+        platform_message_id: Some("9".into()),
+    }
+}
+
+fn claims(effects: &[Effect]) -> Vec<(u64, Option<i64>)> {
+    let claim = |effect: &Effect| match effect {
+        Effect::Claim { slot, renew, .. } => Some((slot.0, *renew)),
+        _ => None,
+    };
+    effects.iter().filter_map(claim).collect()
+}
+
+fn calls(effects: &[Effect]) -> Vec<(u64, u32)> {
+    let call = |effect: &Effect| match effect {
+        Effect::Call { slot, call, .. } => Some((slot.0, *call)),
+        _ => None,
+    };
+    effects.iter().filter_map(call).collect()
+}
+
+#[test]
+fn one_message_from_arrival_to_commit() {
+    let mut bench = Bench::new();
+    assert_eq!(claims(bench.arrive(1, "a", OnUnknown::Resend)), [(1, None)]);
+    assert_eq!(calls(bench.grant(1, 1)), [(1, 1)]);
+    assert!(matches!(
+        bench.answer(1, delivered()),
+        [Effect::Settle {
+            settlement: Settlement::Delivered,
+            attempts: 1,
+            call: 1,
+            ..
+        }]
+    ));
+    assert_eq!(
+        bench.recorded(1),
+        [
+            Effect::Commit {
+                partition: PARTITION,
+                offset: 2
+            },
+            Effect::Finish {
+                slot: SlotId(1),
+                outcome: Outcome::Settled(Settlement::Delivered),
+                attempts: 1
+            }
+        ]
+    );
+}
+
+#[test]
+fn a_chat_moves_only_when_the_end_before_is_recorded_and_other_chats_do_not_wait() {
+    let mut bench = Bench::new();
+    bench.arrive(1, "a", OnUnknown::Resend);
+    assert!(bench.arrive(2, "a", OnUnknown::Resend).is_empty());
+    assert_eq!(claims(bench.arrive(3, "b", OnUnknown::Resend)), [(3, None)]);
+    bench.grant(1, 1);
+    assert!(claims(bench.answer(1, delivered())).is_empty());
+    assert_eq!(claims(bench.recorded(1)), [(2, None)]);
+}
+
+#[test]
+fn a_failed_attempt_is_written_at_once_and_tried_again_when_its_wait_is_over() {
+    let mut bench = Bench::new();
+    bench.arrive(1, "a", OnUnknown::Resend);
+    bench.grant(1, 1);
+    let effects = bench.answer(1, Verdict::Transient);
+    assert!(
+        matches!(
+            effects,
+            [Effect::Claim {
+                renew: Some(1),
+                attempts: 1,
+                ..
+            }]
+        ),
+        "{effects:?}"
+    );
+    assert!(bench.grant(1, 2).is_empty(), "the wait of 0.5 s has begun");
+    assert!(bench.at(SECOND / 4).is_empty());
+    assert_eq!(claims(bench.at(SECOND / 2)), [(1, Some(2))]);
+    assert_eq!(calls(bench.grant(1, 3)), [(1, 2)]);
+}
+
+#[test]
+fn a_hint_holds_without_burning_an_attempt() {
+    let mut bench = Bench::new();
+    bench.arrive(1, "a", OnUnknown::Resend);
+    bench.grant(1, 1);
+    let effects = bench.answer(
+        1,
+        Verdict::Throttled {
+            scope: HoldScope::Chat,
+            wait: Some(Duration::from_secs(9)),
+        },
+    );
+    assert!(
+        matches!(effects, [Effect::Claim { attempts: 0, .. }]),
+        "{effects:?}"
+    );
+    bench.grant(1, 2);
+    assert!(bench.at(8 * SECOND).is_empty());
+    assert_eq!(claims(bench.at(9 * SECOND)), [(1, Some(2))]);
+}
+
+#[test]
+fn no_call_starts_on_the_rest_of_a_lease() {
+    let mut bench = Bench::new();
+    bench.arrive(1, "a", OnUnknown::Resend);
+    bench.now = 2 * SECOND;
+    let late = Event::Claimed {
+        slot: SlotId(1),
+        asked_at: Moment(0),
+        outcome: ClaimOutcome::Granted(Grant {
+            fence: 1,
+            attempts: 0,
+            first_failed_at_micros: None,
+            started_before: false,
+        }),
+    };
+    // 5 s of lease, 2 s gone: 3 s are left, and the deadline with its margin takes all of them.
+    assert_eq!(claims(bench.tell(late)), [(1, Some(1))]);
+}
+
+#[test]
+fn under_park_started_comes_before_the_call_and_a_found_one_is_parked() {
+    let mut bench = Bench::new();
+    bench.arrive(1, "a", OnUnknown::Park);
+    assert_eq!(
+        bench.grant(1, 1),
+        [Effect::Start {
+            slot: SlotId(1),
+            fence: 1
+        }]
+    );
+    let started = Event::Started {
+        slot: SlotId(1),
+        answer: Answer::Done,
+    };
+    assert_eq!(calls(bench.tell(started)), [(1, 1)]);
+
+    bench.arrive(2, "b", OnUnknown::Park);
+    let effects = bench.grant_with(2, 4, true);
+    assert!(
+        matches!(effects, [Effect::DeadLetter { facts, .. }] if facts.category == Category::Unknown),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn expired_is_settled_without_a_call() {
+    let mut bench = Bench::new();
+    bench.now = SECOND;
+    bench.arrive_with(1, "a", OnUnknown::Resend, Some(5));
+    let effects = bench.grant(1, 1);
+    assert!(
+        matches!(
+            effects,
+            [Effect::Settle {
+                settlement: Settlement::Expired,
+                ..
+            }]
+        ),
+        "{effects:?}"
+    );
+}
+
+#[test]
+fn poison_needs_no_chat_and_no_claim() {
+    let mut bench = Bench::new();
+    let effects = bench.tell(Event::Arrived(Arrival {
+        slot: SlotId(1),
+        partition: PARTITION,
+        offset: 1,
+        bytes: 1,
+        content: Content::Poison(Poison {
+            reason: Arc::from("bad bytes"),
+        }),
+    }));
+    assert!(
+        matches!(effects, [Effect::DeadLetter { .. }]),
+        "{effects:?}"
+    );
+    let acknowledged = Event::DeadLettered {
+        slot: SlotId(1),
+        acknowledged: true,
+    };
+    assert!(bench.tell(acknowledged).contains(&Effect::Commit {
+        partition: PARTITION,
+        offset: 2
+    }));
+}
+
+#[test]
+fn a_revocation_hands_over_what_waits_with_its_count_and_finishes_what_is_out() {
+    let mut bench = Bench::new();
+    bench.arrive(1, "a", OnUnknown::Resend);
+    bench.grant(1, 1);
+    bench.arrive(2, "b", OnUnknown::Resend);
+    bench.grant(2, 1);
+    bench.answer(2, Verdict::Transient);
+    bench.grant(2, 2);
+    let effects = bench.tell(Event::Revoked(PARTITION)).to_vec();
+    assert!(effects.contains(&Effect::Release {
+        slot: SlotId(2),
+        fence: 2,
+        attempts: 1,
+        first_failed_at_micros: Some(0)
+    }));
+    assert!(!effects.contains(&Effect::Drained(PARTITION)));
+    bench.answer(1, delivered());
+    assert_eq!(bench.recorded(1).last(), Some(&Effect::Drained(PARTITION)));
+}
+
+#[test]
+fn a_full_worker_pauses_and_resumes_with_room() {
+    let mut bench = Bench::new();
+    for slot in 1..8 {
+        assert!(
+            !bench
+                .arrive(slot, &slot.to_string(), OnUnknown::Resend)
+                .contains(&Effect::Pause(PARTITION))
+        );
+    }
+    assert!(
+        bench
+            .arrive(8, "8", OnUnknown::Resend)
+            .contains(&Effect::Pause(PARTITION))
+    );
+    bench.grant(1, 1);
+    bench.grant(2, 1);
+    for slot in [1, 2] {
+        bench.answer(slot, delivered());
+    }
+    assert!(!bench.recorded(1).contains(&Effect::Resume(PARTITION)));
+    assert!(bench.recorded(2).contains(&Effect::Resume(PARTITION)));
+}
+
+#[test]
+fn one_chat_past_its_share_pauses_its_partition() {
+    let mut bench = Bench::new();
+    for slot in 1..4 {
+        bench.arrive(slot, "a", OnUnknown::Resend);
+    }
+    assert_eq!(
+        bench.arrive(4, "a", OnUnknown::Resend),
+        [Effect::Pause(PARTITION)]
+    );
+}
+
+#[test]
+fn an_account_calls_within_its_bound_and_its_own_comes_first() {
+    let mut bench = Bench::new();
+    bench.machine.limit_account(&Arc::from("telegram:main"), 1);
+    for slot in [1, 2] {
+        bench.arrive(slot, &slot.to_string(), OnUnknown::Resend);
+    }
+    assert_eq!(calls(bench.grant(1, 1)), [(1, 1)]);
+    assert!(bench.grant(2, 1).is_empty());
+    assert_eq!(calls(bench.answer(1, delivered())), [(2, 1)]);
+}
+
+#[test]
+fn a_chat_that_moves_on_and_on_ends_as_unrecognised() {
+    let mut bench = Bench::new();
+    bench.arrive(1, "a", OnUnknown::Resend);
+    let mut fence = 1;
+    let mut seen = Vec::new();
+    for _ in 0..20 {
+        seen = bench.grant(1, fence).to_vec();
+        if calls(&seen).is_empty() {
+            let due = bench.machine.next_timer().unwrap_or(Moment(bench.now));
+            seen = bench.at(due.0).to_vec();
+        } else {
+            let moved = Verdict::Migrated {
+                new_chat_id: "-100".into(),
+            };
+            seen = bench.answer(1, moved).to_vec();
+        }
+        if seen
+            .iter()
+            .any(|effect| matches!(effect, Effect::DeadLetter { .. }))
+        {
+            break;
+        }
+        fence += 1;
+    }
+    assert!(
+        matches!(&seen[..], [Effect::DeadLetter { facts, .. }] if facts.category == Category::Unrecognised),
+        "{seen:?}"
+    );
+}
