@@ -135,19 +135,23 @@ fn delivered() -> Verdict {
 }
 
 fn claims(effects: &[Effect]) -> Vec<(u64, Option<i64>)> {
-    let claim = |effect: &Effect| match effect {
-        Effect::Claim { slot, renew, .. } => Some((slot.0, *renew)),
-        _ => None,
-    };
-    effects.iter().filter_map(claim).collect()
+    let mut claims = Vec::new();
+    for effect in effects {
+        if let Effect::Claim { slot, renew, .. } = effect {
+            claims.push((slot.0, *renew));
+        }
+    }
+    claims
 }
 
 fn calls(effects: &[Effect]) -> Vec<(u64, u32)> {
-    let call = |effect: &Effect| match effect {
-        Effect::Call { slot, call, .. } => Some((slot.0, *call)),
-        _ => None,
-    };
-    effects.iter().filter_map(call).collect()
+    let mut calls = Vec::new();
+    for effect in effects {
+        if let Effect::Call { slot, call, .. } = effect {
+            calls.push((slot.0, *call));
+        }
+    }
+    calls
 }
 
 #[test]
@@ -396,9 +400,8 @@ fn an_account_calls_within_its_bound_and_its_own_comes_first() {
 fn a_chat_that_moves_on_and_on_ends_as_unrecognised() {
     let mut bench = Bench::new();
     bench.arrive(1, "a", OnUnknown::Resend);
-    let mut fence = 1;
     let mut seen = Vec::new();
-    for _ in 0..20 {
+    for fence in 1..20 {
         seen = bench.grant(1, fence).to_vec();
         if calls(&seen).is_empty() {
             let due = bench.machine.next_timer().unwrap_or(Moment(bench.now));
@@ -415,7 +418,6 @@ fn a_chat_that_moves_on_and_on_ends_as_unrecognised() {
         {
             break;
         }
-        fence += 1;
     }
     assert!(
         matches!(&seen[..], [Effect::DeadLetter { facts, .. }] if facts.category == Category::Unrecognised),
