@@ -72,6 +72,15 @@ async fn claims_of_a_prepared_day_are_in_its_partition_and_are_dropped_with_it()
         drop_claim_partitions(&client, "2026-02-01").await.unwrap(),
         2
     );
+    let expected = ["20260201", "default", "default"];
+    assert_eq!(
+        places(&client).await,
+        expected.map(|part| format!("{prefix}{part}")),
+        "a claim that is open stays"
+    );
+    let settle = "UPDATE tidings_delivery.claims SET state = 'delivered', settled_at = now()";
+    client.batch_execute(settle).await.unwrap();
+    drop_claim_partitions(&client, "2026-02-01").await.unwrap();
     let expected = ["20260201", "default"];
     assert_eq!(
         places(&client).await,
