@@ -42,9 +42,18 @@ async fn a_message_in_a_lane_is_unresolved() {
     world.forget(message).await;
     world.produce("normal", message).await;
     let report = world.judge().await;
-    assert_eq!(report.failures(), ["unresolved"]);
+    assert_eq!(report.failures(), ["unresolved", "rest"]);
     assert_eq!(report.rest, Rest::Stalled);
     assert_eq!(report.counts.lag, 2, "the record, and one without an id");
+}
+
+/// The record of a message that has its end, behind a watermark that stands still.
+#[tokio::test(flavor = "multi_thread")]
+async fn lanes_that_are_not_read_to_their_end_break_the_promise() {
+    let world = World::delivered().await;
+    world.produce("normal", world.some_message().await).await;
+    let report = world.judge().await;
+    assert_eq!(report.failures(), ["rest"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
