@@ -43,7 +43,12 @@ impl Link {
     pub(crate) async fn session(&mut self) -> Result<&Session, LoadError> {
         let session = match self.session.take() {
             Some(session) if !session.is_closed() => session,
-            Some(_) | None => self.reconnect().await?,
+            // It ended between two statements.
+            Some(_) => {
+                self.losses += 1;
+                self.reconnect().await?
+            }
+            None => self.reconnect().await?,
         };
         Ok(self.session.insert(session))
     }
