@@ -53,6 +53,12 @@ impl Link {
         Ok(self.session.insert(session))
     }
 
+    /// The connection as it is, and no new one: whatever ends a transaction must go where it began. On a fresh connection
+    /// Postgres answers `commit` with success, and nothing is committed.
+    pub(crate) fn same_session(&self) -> Option<&Session> {
+        self.session.as_ref().filter(|session| !session.is_closed())
+    }
+
     /// Gives the connection up after a statement failed.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use crate::LoadError;
 use crate::connection::Link;
 use crate::report::Tally;
 use crate::run::Shared;
-use crate::session::Written;
+use crate::session::{Lost, Written};
 use crate::work::Work;
 
 const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(50);
@@ -64,7 +64,7 @@ impl Writer {
         work: &Work<'_>,
         written: Written,
     ) -> Result<bool, LoadError> {
-        if let Err(lost) = self.link.session().await?.batch("commit").await {
+        if let Err(lost) = self.end("commit").await {
             self.link.lost("commit an order", lost)?;
             self.await_end(&written.xid).await?;
             if !self.is_in_ledger(written.number).await? {
@@ -85,11 +85,19 @@ impl Writer {
     /// Writes `work` and rolls it back: its messages must never be seen.
     pub(crate) async fn roll_back(&mut self, work: &Work<'_>) -> Result<(), LoadError> {
         let written = self.write(work).await?;
-        if let Err(lost) = self.link.session().await?.batch("rollback").await {
+        if let Err(lost) = self.end("rollback").await {
             self.link.lost("roll an order back", lost)?;
         }
         self.tally.rolled_back += 1;
         self.note_rolled_back(work, &written.ids).await
+    }
+
+    /// Ends the open transaction with `sql`, on the connection that began it.
+    async fn end(&self, sql: &str) -> Result<(), Lost> {
+        match self.link.same_session() {
+            Some(session) => session.batch(sql).await,
+            None => Err(None),
+        }
     }
 
     /// Adds the losses of the connection, and gives the numbers away.
