@@ -10,7 +10,7 @@ use tidings_load::{LoadOptions, LoadReport};
 use tidings_stack::Stack;
 use tokio::task::JoinHandle;
 
-use crate::world::{World, in_flight, killed, no_faults};
+use crate::world::{World, busy, in_flight, killed, no_faults};
 
 const ORDERS: u32 = 400;
 
@@ -68,12 +68,12 @@ async fn kill_a_dispatcher_and_a_relay(profile: Profile) {
     let world = World::with(Stack::shared().await.unwrap(), profile).await;
     world.script(json!({"default_latency_ms": {"mean": 20, "jitter": 15}}));
     let mut relay = world.relay().await;
-    let (_first, mut second) = (world.dispatcher(1).await, world.dispatcher(2).await);
+    let mut dispatchers = [world.dispatcher(1).await, world.dispatcher(2).await];
     let load = Load::start(&world);
     load.reaches(ORDERS / 4).await;
-    in_flight(&second).await;
-    let dead = second.kill().unwrap();
-    second.start().await.unwrap();
+    let victim = busy(&dispatchers.each_ref()).await;
+    let dead = dispatchers[victim].kill().unwrap();
+    dispatchers[victim].start().await.unwrap();
     load.reaches(ORDERS / 2).await;
     relay.kill().unwrap();
     relay.start().await.unwrap();

@@ -11,7 +11,7 @@ use tidings_load::LoadOptions;
 use tidings_simulator::log::Outcome;
 use tidings_stack::Stack;
 
-use crate::world::{PATIENCE, World, in_flight, no_faults};
+use crate::world::{PATIENCE, World, busy, no_faults};
 
 async fn load(world: &World, orders: u32) {
     let mut options = LoadOptions::new(world.deployment.place().upstream_url.clone());
@@ -86,22 +86,24 @@ async fn a_worker_frozen_beyond_its_lease_is_fenced() {
     let world = World::new().await;
     world.script(json!({"default_latency_ms": {"mean": 30, "jitter": 20}}));
     let _relay = world.relay().await;
-    let (_first, mut second) = (world.dispatcher(1).await, world.dispatcher(2).await);
+    let mut dispatchers = [world.dispatcher(1).await, world.dispatcher(2).await];
     let loading = load(&world, 600);
     let freezing = async {
-        in_flight(&second).await;
-        second.pause().unwrap();
+        let victim = busy(&dispatchers.each_ref()).await;
+        dispatchers[victim].pause().unwrap();
         other_owner(&world).await;
-        second.resume().unwrap();
+        dispatchers[victim].resume().unwrap();
+        victim
     };
-    tokio::join!(loading, freezing);
+    let ((), victim) = tokio::join!(loading, freezing);
+    let frozen = &dispatchers[victim];
     let faults = Faults {
-        fenced: second.owner().into_iter().collect(),
+        fenced: frozen.owner().into_iter().collect(),
         ..no_faults()
     };
     let report = world.judge(faults).await;
     world.assert_kept(&report);
-    let health = second.health().await.unwrap();
+    let health = frozen.health().await.unwrap();
     assert!(health["fenced"].as_u64().unwrap() >= 1, "{health}");
 }
 

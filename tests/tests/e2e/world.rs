@@ -228,12 +228,19 @@ pub async fn connect(url: &str) -> Client {
 
 /// Waits until a dispatcher has a call out.
 pub async fn in_flight(role: &Role) {
+    busy(&[role]).await;
+}
+
+/// Waits until one of the dispatchers has a call out, and returns its place: a worker may own quiet partitions only.
+pub async fn busy(roles: &[&Role]) -> usize {
     let until = Instant::now() + PATIENCE;
-    while role.health().await.unwrap_or_default()["in_flight"]
-        .as_u64()
-        .unwrap_or(0)
-        == 0
-    {
+    loop {
+        for (place, role) in roles.iter().enumerate() {
+            let health = role.health().await.unwrap_or_default();
+            if health["in_flight"].as_u64().unwrap_or(0) > 0 {
+                return place;
+            }
+        }
         assert!(Instant::now() < until, "nothing is ever in flight");
         tokio::time::sleep(Duration::from_millis(10)).await;
     }

@@ -35,7 +35,7 @@ use unresolved::Unresolved;
 const EVENTS_IN_A_ROW: usize = 512;
 
 /// How often gauges are set and the member's thread is looked at.
-const HOUSEKEEPING: Duration = Duration::from_secs(1);
+const HOUSEKEEPING: Duration = Duration::from_millis(250);
 
 /// The wait before a group member that ended is replaced.
 const REJOIN_WAIT: Duration = Duration::from_secs(1);
