@@ -32,6 +32,9 @@ const EVENTS_PER_ORDER: f64 = 2.2;
 const FROZEN_FOR: Duration = Duration::from_secs(13);
 
 const READY: Duration = Duration::from_secs(60);
+/// How long the last statements of a worker that was struck may take; far less than a lease.
+const LAST_STATEMENTS: Duration = Duration::from_millis(500);
+
 /// How long a worker that woke may take to be refused something.
 const REFUSAL_WAIT: Duration = Duration::from_secs(4);
 
@@ -285,6 +288,8 @@ async fn started(state: &tokio_postgres::Client, owner: Option<Uuid>) -> anyhow:
     let Some(owner) = owner else {
         return Ok(0);
     };
+    // A statement that was on its way is carried out although its worker is gone; nobody takes its claims before their lease.
+    tokio::time::sleep(LAST_STATEMENTS).await;
     let sql = "select count(*) from tidings_delivery.claims where state = 'started' and owner = $1";
     let row = state.query_one(sql, &[&owner.to_string()]).await?;
     Ok(u64::try_from(row.get::<_, i64>(0))?)
