@@ -4,7 +4,7 @@ SEEDS ?= 10000
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test lint sim crash-drill
+.PHONY: help setup build demo test test-consumer lint sim crash-drill
 
 help: ## print these lines
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -20,6 +20,9 @@ demo: build ## run everything: 3,000 orders, a worker killed in the middle, the 
 
 test: setup ## run every test, on real PostgreSQL, Kafka and registry
 	@cargo test --workspace
+
+test-consumer: build ## run the end-to-end tests on the consumer group protocol instead of the classic one
+	@TIDINGS_GROUP_PROTOCOL=consumer cargo test -p tidings-tests --test e2e
 
 lint: setup ## check formatting and lints
 	cargo fmt --all --check

@@ -40,9 +40,17 @@ impl Profile {
             drain_deadline: Duration::from_secs(5),
             retry_base: Duration::from_millis(200),
             retry_attempts: 8,
-            group_protocol: "classic",
+            group_protocol: group_protocol(),
             max_records: 10_000,
             more: String::new(),
         }
+    }
+}
+
+/// `TIDINGS_GROUP_PROTOCOL=consumer` runs a whole suite on the other protocol.
+fn group_protocol() -> &'static str {
+    match std::env::var("TIDINGS_GROUP_PROTOCOL").as_deref() {
+        Ok("consumer") => "consumer",
+        Ok(_) | Err(_) => "classic",
     }
 }
