@@ -84,7 +84,8 @@ async fn lost_answers_are_parked_and_never_sent_again() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_worker_frozen_beyond_its_lease_is_fenced() {
     let world = World::new().await;
-    world.script(json!({"default_latency_ms": {"mean": 30, "jitter": 20}}));
+    // Calls outlast what `/health` says of them, so that the victim is frozen within one.
+    world.script(json!({"default_latency_ms": {"mean": 1_000, "jitter": 100}}));
     let _relay = world.relay().await;
     let mut dispatchers = [world.dispatcher(1).await, world.dispatcher(2).await];
     let loading = load(&world, 600);
