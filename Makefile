@@ -4,7 +4,7 @@ SEEDS ?= 10000
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-consumer lint sim crash-drill
+.PHONY: help setup build demo test test-consumer test-containers lint lint-containers sim crash-drill
 
 help: ## print these lines
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -24,9 +24,17 @@ test: setup ## run every test, on real PostgreSQL, Kafka and registry
 test-consumer: build ## run the end-to-end tests on the consumer group protocol instead of the classic one
 	@TIDINGS_GROUP_PROTOCOL=consumer cargo test -p tidings-tests --test e2e
 
+test-containers: ## install Docker, run tests on servers in containers and the demo through docker-compose.yml (ORDERS=1500)
+	@deploy/containers/test.sh
+
 lint: setup ## check formatting and lints
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets -- -D warnings
+
+lint-containers: ## check docker-compose.yml, and the lints of what only `make test-containers` builds
+	@deploy/setup.sh compose
+	docker-compose config --quiet
+	cargo clippy -p tidings-stack --features containers --all-targets -- -D warnings
 
 sim: setup ## simulate everything together, then the relay's cursor alone, each in SEEDS random worlds (default 10000)
 	@TIDINGS_SIM_SEEDS=$(SEEDS) cargo test -p tidings-sim --test system -- --nocapture

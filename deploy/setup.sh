@@ -1,6 +1,10 @@
 #!/usr/bin/env bash
 # Prepares this machine for `make demo` and `make test`: prints what is missing and installs it.
 #
+#   deploy/setup.sh              what `make demo` and `make test` need
+#   deploy/setup.sh compose      docker-compose as well, which checks docker-compose.yml
+#   deploy/setup.sh containers   Docker as well, for `make test-containers`
+#
 #   NO_INSTALL=1   only prints the system packages to install; fails if any is missing
 #   XDG_CACHE_HOME where the local stack's programs are kept (default ~/.cache), in the folder `tidings`
 #
@@ -11,6 +15,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # shellcheck source=deploy/stack/versions.env
 source deploy/stack/versions.env
 
+readonly WANTED=${1:-}
 readonly JAVA_AT_LEAST=17 # Kafka 4 brokers and Apicurio Registry 2.6 both run on it
 readonly GO_AT_LEAST=1.21 # from here on Go fetches the newer one that Jaeger asks for by itself
 readonly CACHE="${XDG_CACHE_HOME:-${HOME:?HOME or XDG_CACHE_HOME must be set}/.cache}/tidings"
@@ -19,6 +24,10 @@ readonly REGISTRY_FOLDER="$CACHE/apicurio-registry-$REGISTRY_VERSION"
 readonly JAEGER_FOLDER="$CACHE/jaeger-$JAEGER_VERSION"
 
 main() {
+    case $WANTED in
+    '' | compose | containers) ;;
+    *) fail "$WANTED is unknown; use compose or containers, or nothing" ;;
+    esac
     require_rust
     local missing
     mapfile -t missing < <(missing_packages)
@@ -71,6 +80,16 @@ missing_packages() {
     have_postgres_server || echo postgresql
     have_java || java_package
     have_jars || command -v mvn >/dev/null || echo maven
+    [[ -z $WANTED ]] || missing_compose
+    [[ $WANTED != containers ]] || missing_docker
+}
+
+missing_compose() { command -v docker-compose >/dev/null || echo docker-compose; }
+
+# Docker's client alone is no Docker. debootstrap makes images where none can be pulled.
+missing_docker() {
+    command -v docker >/dev/null && command -v dockerd >/dev/null || echo docker.io
+    command -v debootstrap >/dev/null || echo debootstrap
 }
 
 have_postgres_server() {

@@ -1,4 +1,5 @@
--- The outbox of one upstream database: apply it as the role that shall own it. It may be applied repeatedly.
+-- The outbox of one upstream database: apply it as the role that shall own it, in one transaction (`tidings migrate`, or
+-- psql -1 -f). It may be applied repeatedly, and brings an older outbox up to date.
 -- An upstream service needs EXECUTE on tidings.publish and nothing else; the relay needs the grants at the end.
 -- PostgreSQL 14 or later (the relay sets idle_session_timeout on its sessions).
 
@@ -28,7 +29,8 @@ create table if not exists tidings.outbox (
     causation_id       text,
     traceparent        text,
     producer           text        not null,
-    shard_hash         int         not null check (shard_hash >= 0)
+    shard_hash         int         not null check (shard_hash >= 0),
+    claim_check        jsonb
 );
 
 -- A queue: every row dies young. Vacuum by a fixed count instead of a share of the table, without pauses, and never
@@ -70,8 +72,27 @@ create table if not exists tidings.outbox_rejected (
     field              text,
     reason             text        not null,
     rejected_at        timestamptz not null default clock_timestamp(),
-    fed_at             timestamptz
+    fed_at             timestamptz,
+    claim_check        jsonb
 );
+
+-- Columns that tables of an earlier version lack. Adding one waits for open transactions that published, and holds up
+-- those that want to: rather than do that for long it fails, and is to be applied again.
+do $$
+declare
+    lacking text;
+    usual   constant text := current_setting('lock_timeout');
+begin
+    foreach lacking in array array['outbox', 'outbox_rejected'] loop
+        if not exists (select from pg_attribute where attrelid = ('tidings.' || lacking)::regclass
+                       and attname = 'claim_check' and not attisdropped) then
+            perform set_config('lock_timeout', '2s', true);
+            execute format('alter table tidings.%I add column claim_check jsonb', lacking);
+            perform set_config('lock_timeout', usual, true);
+        end if;
+    end loop;
+end
+$$;
 
 -- Keeps the search for rows to feed cheap however many rejected rows are kept.
 create index if not exists outbox_rejected_unfed on tidings.outbox_rejected (id) where fed_at is null;
@@ -155,18 +176,63 @@ as $$
     end
 $$;
 
+-- What is wrong with a claim check, as {message, hint}, or null. Its key is the object's name in a store that the
+-- consumer reads under its own identity: a link, presigned or not, is refused (requirement B7). The greatest size is
+-- that of one upload to S3; a consumer's own bound is lower.
+create or replace function tidings.claim_check_fault(claim_check jsonb) returns text[]
+language sql immutable parallel safe
+set search_path = pg_catalog, pg_temp
+as $$
+    select case
+        when jsonb_typeof(claim_check) <> 'object'
+            then array['claim_check is not an object', shape]
+        when exists (select from jsonb_object_keys(claim_check) k
+                     where k not in ('storage_key', 'content_type', 'size_bytes', 'sha256'))
+            then array[format('claim_check has an unknown key "%s"', left((
+                select k from jsonb_object_keys(claim_check) k
+                where k not in ('storage_key', 'content_type', 'size_bytes', 'sha256') limit 1), 100)), shape]
+        when jsonb_typeof(claim_check -> 'storage_key') is distinct from 'string' or storage_key = ''
+            then array['claim_check.storage_key is missing or not text', shape]
+        when octet_length(storage_key) > 1024
+            then array['claim_check.storage_key is longer than 1024 bytes', 'Store the content under a shorter key.']
+        when storage_key like '%://%' or storage_key like '%?%'
+            then array['claim_check.storage_key is a link', 'Pass the object''s name in the store, without scheme, host and query: links are credentials.']
+        when storage_key ~ '(^|/)(\.{1,2})?(/|$)'
+            then array['claim_check.storage_key has an empty, "." or ".." part', 'Pass a name like notices/2026/terms.txt.']
+        when storage_key ~ '[\u0001-\u001f\u007f-\u009f]'
+            then array['claim_check.storage_key has a control character', 'Store the content under a plain name.']
+        when jsonb_typeof(claim_check -> 'content_type') is distinct from 'string'
+             or claim_check ->> 'content_type' !~ '^[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*/[A-Za-z0-9][A-Za-z0-9!#$&^_.+-]*( *;[ -~]*)?$'
+             or length(claim_check ->> 'content_type') > 256
+            then array['claim_check.content_type is missing or not a media type', 'Pass the media type of the content, like text/plain.']
+        when jsonb_typeof(claim_check -> 'size_bytes') is distinct from 'number'
+             or claim_check ->> 'size_bytes' !~ '^[1-9][0-9]{0,9}$'
+            then array['claim_check.size_bytes is not a whole number from 1', 'Pass the length of the content in bytes.']
+        when (claim_check ->> 'size_bytes')::bigint > 5368709120
+            then array['claim_check.size_bytes is more than 5368709120', 'Store less under one key.']
+        when jsonb_typeof(claim_check -> 'sha256') is distinct from 'string' or claim_check ->> 'sha256' !~ '^[0-9a-f]{64}$'
+            then array['claim_check.sha256 is not 64 lower-case hexadecimal digits', 'Pass what sha256sum prints for the content.']
+    end
+    from (select claim_check ->> 'storage_key' as storage_key,
+        'Pass {"storage_key": "notices/terms.txt", "content_type": "text/plain", "size_bytes": 4711, "sha256": "<64 hex digits>"}, as `tidings claim-check put` prints it.'
+        as shape) said
+$$;
+
 -- Publishes one event in the caller's transaction and returns its message id.
 --
 -- With a destination {platform, account?, chat_id, thread_id?} it goes to that platform's lane of `priority`, without
 -- one to the topic of the stream `aggregate_type`. Settings it reads: `tidings.producer` (else application_name, else the
 -- session's user) names the producer; `tidings.lock_chat` = on makes transactions of one chat wait for each other, so
 -- that those which overlap have an order too.
+--
+-- Content that is too large for `data` goes by reference: `claim_check` {storage_key, content_type, size_bytes, sha256}
+-- names an object in the store that the consumers read; it must stay there for as long as the message may be replayed.
 create or replace function tidings.publish(
     event_type text, event_version int, data json, aggregate_type text, aggregate_id text,
     destination jsonb default null, priority text default 'normal', aggregate_sequence bigint default null,
     occurred_at timestamptz default now(), expires_at timestamptz default null,
     correlation_id text default null, causation_id text default null, traceparent text default null,
-    message_id uuid default null
+    message_id uuid default null, claim_check jsonb default null
 ) returns uuid
 language plpgsql volatile security definer
 set search_path = pg_catalog, pg_temp
@@ -186,6 +252,9 @@ begin
         fault := array[tidings.destination_fault(destination),
             'Pass {"platform": "telegram", "account": "main", "chat_id": "42"}, and "thread_id" if the chat has threads.'];
     end if;
+    if fault is null and claim_check is not null then
+        fault := tidings.claim_check_fault(claim_check);
+    end if;
     if fault is not null then
         raise exception using errcode = 'invalid_parameter_value', message = 'tidings.publish: ' || fault[1], hint = fault[2];
     end if;
@@ -203,16 +272,34 @@ begin
     insert into tidings.outbox (
         message_id, event_type, event_version, data, data_bytes, aggregate_type, aggregate_id, aggregate_sequence,
         platform, account, chat_id, thread_id, priority, occurred_at, recorded_at, expires_at,
-        correlation_id, causation_id, traceparent, producer, shard_hash
+        correlation_id, causation_id, traceparent, producer, shard_hash, claim_check
     ) values (
         id, event_type, event_version, data, octet_length(data::text), aggregate_type, aggregate_id, aggregate_sequence,
         destination ->> 'platform', account, destination ->> 'chat_id', destination ->> 'thread_id',
         coalesce(priority, 'normal'), coalesce(occurred_at, now()), clock_timestamp(), expires_at,
         correlation_id, causation_id, traceparent,
         coalesce(nullif(current_setting('tidings.producer', true), ''), nullif(current_setting('application_name'), ''), session_user),
-        hash
+        hash, claim_check
     );
     return id;
+end
+$$;
+
+-- The publish of before claim checks would make calls ambiguous. Who might call it may call the new one.
+do $$
+declare
+    old     constant oid := to_regprocedure('tidings.publish(text, int, json, text, text, jsonb, text, bigint, timestamptz, timestamptz, text, text, text, uuid)');
+    grantee oid;
+begin
+    if old is not null then
+        for grantee in
+            select acl.grantee from pg_proc, aclexplode(proacl) acl
+            where pg_proc.oid = old and acl.privilege_type = 'EXECUTE' and acl.grantee <> 0
+        loop
+            execute format('grant execute on function tidings.publish(text, int, json, text, text, jsonb, text, bigint, timestamptz, timestamptz, text, text, text, uuid, jsonb) to %s', grantee::regrole);
+        end loop;
+        execute format('drop function %s', old::regprocedure);
+    end if;
 end
 $$;
 

@@ -1,1 +1,3 @@
-//! Nothing but a home for `tests/`: whole deployments of real parts, judged.
+//! A home for `tests/`, whole deployments of real parts, judged; and what several of them use.
+
+pub mod languages;

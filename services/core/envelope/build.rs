@@ -48,6 +48,7 @@ fn folder_entry(folder: &Path) -> Result<String, Box<dyn Error>> {
     } else {
         "None".to_owned()
     };
+    let older = versions(folder, "template.v", ".txt")?;
 
     let mut entry = String::new();
     writeln!(entry, "TypeFolder {{ name: {name:?}, template: {template},")?;
@@ -56,16 +57,26 @@ fn folder_entry(folder: &Path) -> Result<String, Box<dyn Error>> {
         "  declaration: {},",
         include(&folder.join("type.toml"))
     )?;
-    writeln!(entry, "  versions: &[")?;
-    for (version, path) in versions(folder)? {
-        writeln!(entry, "    ({version}, {}),", include(&path))?;
-    }
-    writeln!(entry, "  ] }},")?;
+    writeln!(entry, "  older_templates: &[{}],", numbered(&older))?;
+    let versions = versions(folder, "v", ".avsc")?;
+    writeln!(entry, "  versions: &[{}] }},", numbered(&versions))?;
     Ok(entry)
 }
 
-/// The files `v<N>.avsc` of a folder, by N.
-fn versions(folder: &Path) -> Result<BTreeMap<i32, PathBuf>, Box<dyn Error>> {
+/// The pairs of number and embedded file.
+fn numbered(files: &BTreeMap<i32, PathBuf>) -> String {
+    let pairs = files
+        .iter()
+        .map(|(number, path)| format!("({number}, {}),", include(path)));
+    pairs.collect()
+}
+
+/// The files of a folder that are named by a number between two texts, by that number.
+fn versions(
+    folder: &Path,
+    before: &str,
+    after: &str,
+) -> Result<BTreeMap<i32, PathBuf>, Box<dyn Error>> {
     let mut versions = BTreeMap::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
@@ -74,8 +85,8 @@ fn versions(folder: &Path) -> Result<BTreeMap<i32, PathBuf>, Box<dyn Error>> {
             .and_then(|name| name.to_str())
             .unwrap_or_default();
         if let Some(number) = name
-            .strip_prefix('v')
-            .and_then(|rest| rest.strip_suffix(".avsc"))
+            .strip_prefix(before)
+            .and_then(|rest| rest.strip_suffix(after))
         {
             versions.insert(number.parse()?, path);
         }

@@ -7,14 +7,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt as _;
 use tidings_edge::config::{AccountConfig, Config};
+use tidings_edge::rate_limit::Limits;
 use tidings_edge::http::{CallOutcome, Lost, NotSent, PlatformCall, PlatformClient};
+use tidings_delivery::PermitId;
 use tidings_envelope::Message;
 use tidings_platforms::{ATTEMPT_HEADER, Answer, Classified, HttpRequest, Secret, Verdict};
 use tracing::debug;
 use uuid::Uuid;
 
+use crate::content::Contents;
 use crate::platform::{Platform, Platforms};
-use crate::traces::{CallEnd, CallFacts, Server};
+use crate::turn::{NotItsTurn, Turn};
+use crate::traces::{CallEnd, CallFacts, FetchFacts, Server};
 
 /// An account that messages can be sent with.
 struct Account {
@@ -30,6 +34,8 @@ struct Account {
 pub(crate) struct Caller {
     accounts: HashMap<String, Account>,
     client: PlatformClient,
+    contents: Contents,
+    limits: Limits,
     owner: Uuid,
 }
 
@@ -40,11 +46,15 @@ pub(crate) struct Attempt {
     pub(crate) fence: i64,
     pub(crate) call: u32,
     pub(crate) target: Option<Arc<str>>,
+    /// What it is sent under; `None` in an account without limits.
+    pub(crate) permit: Option<PermitId>,
 }
 
 /// What came of an attempt.
 pub(crate) struct Attempted {
     pub(crate) classified: Classified,
+    /// `None` when there is no claim check, or one that is not worth asking for.
+    pub(crate) fetch: Option<FetchFacts>,
     /// `None` when no call was made.
     pub(crate) call: Option<CallFacts>,
 }
@@ -54,6 +64,8 @@ impl Caller {
         config: &Config,
         platforms: &Platforms,
         client: PlatformClient,
+        contents: Contents,
+        limits: Limits,
         owner: Uuid,
     ) -> Self {
         let accounts = config
@@ -68,6 +80,8 @@ impl Caller {
         Self {
             accounts,
             client,
+            contents,
+            limits,
             owner,
         }
     }
@@ -76,28 +90,52 @@ impl Caller {
         self.accounts.contains_key(account)
     }
 
-    /// Makes the attempt. Never fails: every way it can end is a verdict.
-    pub(crate) async fn attempt(&self, attempt: &Attempt) -> Attempted {
-        let prepared = match self.accounts.get(&*attempt.account) {
-            Some(account) => self.prepare(account, attempt).map(|made| (account, made)),
-            None => Err(unknown_account(attempt)),
+    /// Makes the attempt. Every way it can end is a verdict, but for the last look at its permit: it is taken when
+    /// nothing but the call is left to do.
+    pub(crate) async fn attempt(&self, attempt: &Attempt) -> Result<Attempted, NotItsTurn> {
+        let turn = Turn::new(&self.limits, attempt.permit);
+        let Some(account) = self.accounts.get(&*attempt.account) else {
+            return Ok(without_call(unknown_account(attempt), None));
         };
-        let (account, request) = match prepared {
-            Ok(prepared) => prepared,
-            Err(classified) => {
-                return Attempted {
-                    classified,
-                    call: None,
-                };
+        let completing = self.contents.complete(&attempt.message, account.deadline);
+        let completed = match AssertUnwindSafe(completing).catch_unwind().await {
+            Ok(completed) => completed,
+            Err(_) => return Ok(without_call(panicked_before(), None)),
+        };
+        let prepared = match &completed.message {
+            Ok(message) => self.prepare(account, attempt, message),
+            Err(classified) => Err(classified.clone()),
+        };
+        let fetch_took = completed.took;
+        // From here on the content is not held any more.
+        let fetch = completed.into_facts();
+        match prepared {
+            Ok(request) => {
+                let left = account.deadline.saturating_sub(fetch_took);
+                // A permit is short and a content may be slow: the next one is waited for with the content in hand.
+                let patience = fetch.as_ref().map_or(Duration::ZERO, |_| left / 2);
+                let deadline = left.saturating_sub(turn.take(patience).await?);
+                Ok(self.send(account, request, deadline, fetch).await)
             }
-        };
+            Err(classified) => Ok(without_call(classified, fetch)),
+        }
+    }
+
+    async fn send(
+        &self,
+        account: &Account,
+        request: HttpRequest,
+        deadline: Duration,
+        fetch: Option<FetchFacts>,
+    ) -> Attempted {
         let (method, url_template) = (request.method.as_str(), request.url_template);
-        let called = AssertUnwindSafe(self.call(account, request))
+        let called = AssertUnwindSafe(self.call(account, request, deadline))
             .catch_unwind()
             .await;
         let (classified, end) = called.unwrap_or_else(|_| panicked());
         Attempted {
             classified,
+            fetch,
             call: Some(CallFacts {
                 method,
                 url_template,
@@ -107,21 +145,21 @@ impl Caller {
         }
     }
 
-    fn prepare(&self, account: &Account, attempt: &Attempt) -> Result<HttpRequest, Classified> {
+    fn prepare(
+        &self,
+        account: &Account,
+        attempt: &Attempt,
+        message: &Message,
+    ) -> Result<HttpRequest, Classified> {
         let prepared = catch_unwind(AssertUnwindSafe(|| {
             account.platform.prepare(
                 &account.base_url,
                 &account.token,
-                &attempt.message,
+                message,
                 attempt.target.as_deref(),
             )
         }));
-        let request = prepared.unwrap_or_else(|_| {
-            Err(Classified {
-                verdict: Verdict::Unrecognised,
-                reason: "the handler panicked before the call".into(),
-            })
-        })?;
+        let request = prepared.unwrap_or_else(|_| Err(panicked_before()))?;
         if !account.attempt_header {
             return Ok(request);
         }
@@ -130,7 +168,12 @@ impl Caller {
         Ok(request.with_header(ATTEMPT_HEADER, &value))
     }
 
-    async fn call(&self, account: &Account, request: HttpRequest) -> (Classified, CallEnd) {
+    async fn call(
+        &self,
+        account: &Account,
+        request: HttpRequest,
+        deadline: Duration,
+    ) -> (Classified, CallEnd) {
         let outcome = self
             .client
             .call(PlatformCall {
@@ -138,7 +181,7 @@ impl Caller {
                 url: request.url.expose(),
                 headers: &request.headers,
                 body: request.body,
-                deadline: account.deadline,
+                deadline,
             })
             .await;
         debug!(url = request.url_template, "platform answered");
@@ -172,7 +215,7 @@ fn with_platform(
         platform: Arc::clone(platform),
         base_url: base_url.to_owned(),
         server: Arc::new(Server::of(base_url)),
-        token: Secret::new(token.expose()),
+        token: token.clone(),
         attempt_header: account.attempt_header,
         deadline: account
             .call_deadline
@@ -192,6 +235,21 @@ fn unknown_account(attempt: &Attempt) -> Classified {
                 .take(100)
                 .collect::<String>()
         ),
+    }
+}
+
+fn without_call(classified: Classified, fetch: Option<FetchFacts>) -> Attempted {
+    Attempted {
+        classified,
+        fetch,
+        call: None,
+    }
+}
+
+fn panicked_before() -> Classified {
+    Classified {
+        verdict: Verdict::Unrecognised,
+        reason: "the handler panicked before the call".into(),
     }
 }
 

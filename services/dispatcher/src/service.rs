@@ -3,16 +3,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits};
+use tidings_delivery::{Class, Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits};
 use tidings_edge::config::{Config, DispatcherConfig};
+use tidings_edge::content::ContentStoreError;
 use tidings_edge::http::{
     AdminError, AdminServer, PlatformClient, PlatformClientError, PlatformClientSettings,
 };
 use tidings_edge::kafka::{self, Lane, TopicsError};
+use tidings_edge::rate_limit::{LimitLog, LimitLogError, Limits as LimitClient, Notices};
 use tidings_edge::postgres::{self, Client, Pool, PostgresError};
 use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
+use tidings_edge::schemas::{self, SchemasError};
 use tidings_edge::telemetry::{MetricsHandle, Traces};
-use tidings_envelope::{Catalogue, CatalogueError};
+use tidings_envelope::Catalogue;
 use tokio::sync::{mpsc, oneshot};
 use tracing::{Instrument as _, info, info_span, warn};
 use uuid::Uuid;
@@ -20,6 +23,7 @@ use uuid::Uuid;
 use crate::calls::Caller;
 use crate::claims::{Claims, Identity, Store};
 use crate::consumer::{LaneTopic, Lanes, MemberOptions};
+use crate::content::Contents;
 use crate::dead_letters::DeadLetters;
 use crate::decode::Decoder;
 use crate::engine::{Engine, EngineError, Parts};
@@ -31,12 +35,6 @@ const MAINTENANCE: Duration = Duration::from_secs(3_600);
 
 /// Days whose partitions exist before anybody needs them.
 const DAYS_AHEAD: u32 = 2;
-
-/// The wait before a write of Tidings' own parts is tried again (design §7 leaves it open; leases are seconds).
-const STORAGE_RETRY: Duration = Duration::from_millis(300);
-
-/// How often the group member tells its lag, whether it sees a broker, and what it holds for committed.
-const STATISTICS_MILLIS: &str = "2000";
 
 /// The connection for maintenance, beside `dispatcher.database_connections`.
 const MAINTENANCE_CONNECTIONS: usize = 1;
@@ -71,8 +69,8 @@ pub enum DispatcherError {
     #[error("the schema registry's client could not be made")]
     Registry(#[source] RegistryError),
     /// The event types.
-    #[error("the event types' schemas are broken")]
-    Catalogue(#[from] CatalogueError),
+    #[error("the event types cannot be used")]
+    Schemas(#[from] SchemasError),
     /// A policy for an event type that does not exist.
     #[error(
         "dispatcher.policies: there is no event type {event_type:?}; the known ones are {known}"
@@ -86,6 +84,12 @@ pub enum DispatcherError {
     /// The client that calls platforms.
     #[error("the platforms' client could not be made")]
     Client(#[from] PlatformClientError),
+    /// The store of contents.
+    #[error("the store of claim checks' contents can not be used")]
+    Contents(#[from] ContentStoreError),
+    /// The shared limit.
+    #[error("the shared limit can not be kept; `tidings topics check` names the remedy")]
+    Limit(#[from] LimitLogError),
     /// The admin server.
     #[error("the admin server could not start")]
     Admin(#[from] AdminError),
@@ -143,7 +147,9 @@ impl Dispatcher {
         let source = Arc::clone(&stats);
         let admin =
             AdminServer::start(self.config.http.listen, self.metrics.clone(), source).await?;
-        let engine = Engine::new(self.parts(owner, pool.clone(), Arc::clone(&stats))?);
+        let (log, limits, notices) = LimitLog::start(&self.config, Some(pool.clone())).await?;
+        let parts = self.parts(owner, pool.clone(), Arc::clone(&stats), (limits, notices))?;
+        let engine = Engine::new(parts);
         let upkeep = tokio::spawn(keep_maintained(
             pool,
             self.config.dispatcher.dedupe_retention_days,
@@ -156,6 +162,9 @@ impl Dispatcher {
         });
         let ended = engine.run(shutdown).await;
         upkeep.abort();
+        if !log.stop(self.config.dispatcher.drain_deadline).await {
+            warn!("the client of the rate-limit topic did not close in time; the process' end takes it");
+        }
         admin.stop().await;
         Ok(ended?)
     }
@@ -166,16 +175,22 @@ impl Dispatcher {
             .map_err(DispatcherError::State)
     }
 
-    fn parts(&self, owner: Uuid, pool: Pool, stats: Arc<Stats>) -> Result<Parts, DispatcherError> {
+    fn parts(
+        &self,
+        owner: Uuid,
+        pool: Pool,
+        stats: Arc<Stats>,
+        (limits, notices): (LimitClient, Notices),
+    ) -> Result<Parts, DispatcherError> {
         let config = &self.config;
-        let catalogue = Arc::new(Catalogue::builtin()?);
+        let catalogue = Arc::new(schemas::catalogue(&config.schemas)?);
         check_policies(config, &catalogue)?;
-        let limits = tidings_envelope::Limits {
+        let sizes = tidings_envelope::Limits {
             payload_bytes: config.relay.payload_bytes,
         };
         let registry = RegistryClient::new(&config.registry).map_err(DispatcherError::Registry)?;
         let schemas = SchemaCache::new(registry, pool.clone(), &config.registry);
-        let decoder = Arc::new(Decoder::new(catalogue, limits));
+        let decoder = Arc::new(Decoder::new(catalogue, sizes));
         let lanes = Arc::new(lanes(config));
         let store = Arc::new(Store::new(pool, identity(config, owner)));
         let (answered, answers) = mpsc::unbounded_channel();
@@ -189,7 +204,14 @@ impl Dispatcher {
         let client = PlatformClient::new(&PlatformClientSettings::default())?;
         Ok(Parts {
             machine: machine(config, owner),
-            caller: Arc::new(Caller::new(config, &self.platforms, client, owner)),
+            caller: Arc::new(Caller::new(
+                config,
+                &self.platforms,
+                client,
+                Contents::open(&config.claim_check)?,
+                limits.clone(),
+                owner,
+            )),
             dead_letters: Arc::new(DeadLetters::new(
                 kafka::dead_letter_producer_config(&config.kafka),
                 dispatcher.group.clone(),
@@ -204,9 +226,12 @@ impl Dispatcher {
             claims,
             answers,
             stats,
+            limits,
+            notices,
             traces: self.traces.clone(),
             policies: dispatcher.policies.clone(),
             group: dispatcher.group.clone(),
+            backlog_after: dispatcher.backlog_after,
             drain_deadline: dispatcher.drain_deadline,
             call_deadline: dispatcher.call_deadline,
             progress_deadline: dispatcher.progress_deadline,
@@ -235,13 +260,16 @@ fn member(
     decoder: &Arc<Decoder>,
 ) -> Box<dyn Fn() -> MemberOptions + Send> {
     let mut client = kafka::consumer_config(&config.kafka, &config.dispatcher.group);
-    client.set("statistics.interval.ms", STATISTICS_MILLIS);
+    let statistics_millis = config.dispatcher.statistics_interval.as_millis();
+    client.set("statistics.interval.ms", statistics_millis.to_string());
     let group = config.dispatcher.group.clone();
     let (lanes, decoder) = (Arc::clone(lanes), Arc::clone(decoder));
     // Longer than the engine's own, so that it is the engine that gives up on what is in flight.
     let drain_deadline = config.dispatcher.drain_deadline * 2;
     let progress_deadline = config.dispatcher.progress_deadline;
+    let commit_interval = config.dispatcher.commit_interval;
     Box::new(move || MemberOptions {
+        commit_interval,
         group: group.clone(),
         client: client.clone(),
         lanes: Arc::clone(&lanes),
@@ -257,9 +285,18 @@ fn lanes(config: &Config) -> Lanes {
             topic: kafka::lane_topic(&config.kafka, platform, lane).into(),
             platform: platform.clone(),
             lane: lane.as_str(),
+            class: class(lane),
         })
     });
     Lanes::new(topics.collect())
+}
+
+fn class(lane: Lane) -> Class {
+    match lane {
+        Lane::High => Class::High,
+        Lane::Normal => Class::Normal,
+        Lane::Replay => Class::Replay,
+    }
 }
 
 fn dead_letter_topics(config: &Config) -> HashMap<String, Arc<str>> {
@@ -285,6 +322,7 @@ fn identity(config: &Config, owner: Uuid) -> Identity {
 fn machine(config: &Config, owner: Uuid) -> Machine {
     let mut machine = Machine::new(machine_options(&config.dispatcher, owner));
     for (name, account) in &config.accounts {
+        machine.permit_account(&Arc::from(name.as_str()), true);
         if let Some(calls) = account.max_in_flight_calls {
             machine.limit_account(&Arc::from(name.as_str()), calls);
         }
@@ -306,7 +344,7 @@ fn machine_options(dispatcher: &DispatcherConfig, owner: Uuid) -> Options {
             call_deadline: dispatcher.call_deadline,
             lease: dispatcher.lease,
             lease_margin: dispatcher.lease_margin,
-            storage_retry: STORAGE_RETRY,
+            storage_retry: dispatcher.storage_retry,
         },
         retries: RetryProfiles {
             standard: RetryProfile {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use metrics::{counter, gauge, histogram};
@@ -10,6 +11,7 @@ use rdkafka::message::OwnedMessage;
 use serde_json::json;
 use tidings_delivery::{Load, Outcome, PartitionId, Settlement};
 use tidings_edge::http::{HealthReport, HealthSource, HealthStatus};
+use tidings_edge::rate_limit::View;
 use tidings_edge::telemetry::metric_names;
 use tidings_envelope::Message;
 use tidings_platforms::Verdict;
@@ -32,8 +34,10 @@ pub(crate) struct Stats {
     assigned: AtomicBool,
     state_away: AtomicBool,
     kafka_away: AtomicBool,
+    limit_closed: AtomicBool,
+    /// Messages that each account could send now; none where nothing is limited or known.
+    tokens: Mutex<BTreeMap<String, Option<f64>>>,
     stopping: AtomicBool,
-    accounts: Vec<String>,
 }
 
 /// What is said about a record when it leaves (B24).
@@ -65,8 +69,9 @@ impl Stats {
             assigned: AtomicBool::new(false),
             state_away: AtomicBool::new(false),
             kafka_away: AtomicBool::new(false),
+            limit_closed: AtomicBool::new(true),
+            tokens: Mutex::new(accounts.into_iter().map(|name| (name, None)).collect()),
             stopping: AtomicBool::new(false),
-            accounts,
         }
     }
 
@@ -92,8 +97,38 @@ impl Stats {
         self.state_away.store(away, Ordering::Relaxed);
     }
 
+    pub(crate) fn is_state_away(&self) -> bool {
+        self.state_away.load(Ordering::Relaxed)
+    }
+
     pub(crate) fn kafka_away(&self, away: bool) {
         self.kafka_away.store(away, Ordering::Relaxed);
+    }
+
+    pub(crate) fn limit_closed(&self, closed: bool) {
+        self.limit_closed.store(closed, Ordering::Relaxed);
+    }
+
+    /// What the shared limit leaves each account, and what it holds (Q6).
+    pub(crate) fn limits(&self, view: &View) {
+        let mut tokens = self.tokens();
+        for scope in &view.scopes {
+            #[allow(clippy::cast_precision_loss)]
+            let free = scope.free.map(|free| free as f64);
+            let Some(known) = tokens.get_mut(&scope.scope) else {
+                continue;
+            };
+            *known = free;
+            gauge!(metric_names::LIMIT_TOKENS, "scope" => scope.scope.clone())
+                .set(free.unwrap_or(f64::INFINITY));
+            let longest = scope.holds.iter().map(|held| view.time.until(held.hold.until));
+            gauge!(metric_names::LIMIT_PENALTY_SECONDS, "scope" => scope.scope.clone())
+                .set(longest.max().unwrap_or_default().as_secs_f64());
+        }
+    }
+
+    fn tokens(&self) -> MutexGuard<'_, BTreeMap<String, Option<f64>>> {
+        self.tokens.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How old the oldest record of each lane is that has no end here yet.
@@ -125,11 +160,14 @@ impl Stats {
     /// What it needs and does not have, one sentence each.
     fn missing(&self) -> Vec<String> {
         let mut missing = Vec::new();
-        if self.state_away.load(Ordering::Relaxed) {
+        if self.is_state_away() {
             missing.push("the state database does not answer: nothing is claimed or sent".into());
         }
         if self.kafka_away.load(Ordering::Relaxed) {
             missing.push("no broker is connected".into());
+        }
+        if self.limit_closed.load(Ordering::Relaxed) {
+            missing.push("the rate-limit topic is not read: no permits, nothing is sent".into());
         }
         missing
     }
@@ -161,7 +199,7 @@ impl Stats {
     /// An account that nobody configured comes from a topic: it makes no label of its own.
     fn account_label(&self, platform: &str, account: &str) -> String {
         let name = format!("{platform}:{account}");
-        if self.accounts.contains(&name) {
+        if self.tokens().contains_key(&name) {
             name
         } else {
             "unknown".into()
@@ -233,11 +271,7 @@ impl HealthSource for Stats {
             dispatched: self.dispatched.load(Ordering::Relaxed),
             failed: self.failed.load(Ordering::Relaxed),
             queue_depth: self.records.load(Ordering::Relaxed) as u64,
-            rate_limiter_tokens: self
-                .accounts
-                .iter()
-                .map(|name| (name.clone(), None))
-                .collect::<BTreeMap<_, _>>(),
+            rate_limiter_tokens: self.tokens().clone(),
             role_fields,
         }
     }

@@ -218,7 +218,8 @@ fn config_text(options: &DeploymentOptions, place: &Place, token_file: &Path) ->
          [upstream]\ndatabase = {}\n\n[state]\ndatabase = {}\n\n[registry]\nurl = {}\n\n\
          [dispatcher]\ngroup = {}\ncall_deadline = {}\nlease = {}\nlease_margin = {}\ndrain_deadline = {}\nmax_records = {}\n\n\
          [dispatcher.retry.standard]\nbase = {}\nattempts = {}\n\n\
-         [accounts.\"telegram:{ACCOUNT}\"]\nbase_url = {}\ntoken_file = {}\nattempt_header = true\n\n{}\n",
+         [accounts.\"telegram:{ACCOUNT}\"]\nbase_url = {}\ntoken_file = {}\nattempt_header = true\n\n\
+         [accounts.\"telegram:{ACCOUNT}\".limits]\n{}\n\n{}\n",
         quoted(&place.brokers),
         quoted(&place.prefix),
         profile.partitions,
@@ -237,6 +238,7 @@ fn config_text(options: &DeploymentOptions, place: &Place, token_file: &Path) ->
         profile.retry_attempts,
         quoted(&place.simulator_url),
         quoted(&token_file.to_string_lossy()),
+        profile.account_limits,
         profile.more,
     )
 }

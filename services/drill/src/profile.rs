@@ -23,6 +23,8 @@ pub struct Profile {
     pub group_protocol: &'static str,
     /// Records that one worker holds.
     pub max_records: usize,
+    /// Limits of the account, as the keys of `[accounts."…".limits]` in TOML.
+    pub account_limits: String,
     /// Further settings, `section.key = value` in TOML, after all others.
     pub more: String,
 }
@@ -42,6 +44,8 @@ impl Profile {
             retry_attempts: 8,
             group_protocol: group_protocol(),
             max_records: 10_000,
+            // Nothing here is about a platform's limits, so that they are not what is measured.
+            account_limits: "exact = false\naccount = [\"1000/1s\"]".into(),
             more: String::new(),
         }
     }

@@ -2,15 +2,20 @@
 //! platforms, the schema registry, Kafka and Postgres. Roles (`services/relay`, `services/dispatcher`, …) are
 //! built on it; decisions are made in `services/core`.
 //!
-//! Reading order: [`config`] → [`telemetry`] → [`http`] → [`postgres`] → [`kafka`] → [`registry`].
+//! Reading order: [`config`] → [`telemetry`] → [`http`] → [`postgres`] → [`kafka`] → [`registry`] → [`schemas`] → [`content`]
+//! → [`doctor`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod config;
+pub mod content;
+pub mod doctor;
 pub mod http;
 pub mod kafka;
 pub mod postgres;
+pub mod rate_limit;
 pub mod registry;
+pub mod schemas;
 pub mod telemetry;
 
 #[cfg(test)]

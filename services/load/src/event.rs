@@ -33,7 +33,11 @@ impl Event {
 
 /// Events of the transaction that confirms the order.
 pub(crate) fn confirmed(plan: &OrderPlan) -> Vec<Event> {
-    let mut events = vec![order_confirmed(plan)];
+    let mut events = vec![if plan.second_version {
+        order_confirmed_v2(plan)
+    } else {
+        order_confirmed(plan)
+    }];
     events.extend(plan.note.map(|note| notification(plan, note)));
     events.extend(plan.flaw.map(|flaw| flawed(plan, flaw)));
     events
@@ -66,6 +70,17 @@ fn order_confirmed(plan: &OrderPlan) -> Event {
         "note": plan.remark,
     });
     Event::valid("order.confirmed", Some(1), data)
+}
+
+/// Amount and currency are one field since version 2.
+fn order_confirmed_v2(plan: &OrderPlan) -> Event {
+    let mut event = order_confirmed(plan);
+    event.event_version = 2;
+    remove(&mut event.data, "amount");
+    remove(&mut event.data, "currency");
+    let total = json!({"amount": plan.amount, "currency": plan.currency});
+    set(&mut event.data, "total", total);
+    event
 }
 
 fn notification(plan: &OrderPlan, note: Note) -> Event {

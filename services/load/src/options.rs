@@ -35,6 +35,8 @@ pub struct LoadOptions {
     pub inverted_share: f64,
     /// Share of orders with an invalid event besides, which the relay must reject. Default 0.
     pub bad_share: f64,
+    /// Share of orders that are confirmed with version 2 of `order.confirmed`. Default 0.
+    pub second_version_share: f64,
     /// Share of orders that go to the first chat whatever chance says. Default 0.
     pub hot_chat_share: f64,
     /// Whether transactions lock the chats they publish to (design §6); excludes `inverted_share`.
@@ -68,6 +70,7 @@ impl LoadOptions {
             notification_share: 0.2,
             inverted_share: 0.05,
             bad_share: 0.0,
+            second_version_share: 0.0,
             hot_chat_share: 0.0,
             lock_chat: false,
             rate_per_second: None,
@@ -112,6 +115,7 @@ impl LoadOptions {
             ("notification_share", self.notification_share),
             ("inverted_share", self.inverted_share),
             ("bad_share", self.bad_share),
+            ("second_version_share", self.second_version_share),
             ("hot_chat_share", self.hot_chat_share),
         ] {
             demand((0.0..=1.0).contains(&share), option, "use 0 to 1")?;

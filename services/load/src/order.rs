@@ -48,6 +48,8 @@ pub(crate) struct OrderPlan {
     pub(crate) ship: Habits,
     pub(crate) note: Option<Note>,
     pub(crate) flaw: Option<Flaw>,
+    /// Whether version 2 of `order.confirmed` tells of it.
+    pub(crate) second_version: bool,
     pub(crate) roll_back_first: bool,
     /// Orders of the same chat that commit while this one's first transaction is open.
     pub(crate) held_over: u32,
@@ -133,6 +135,8 @@ impl OrderPlan {
             } else {
                 0
             },
+            // Drawn last: a seed keeps its plans whatever the share is.
+            second_version: random.random_bool(options.second_version_share),
         }
     }
 }

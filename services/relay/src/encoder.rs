@@ -132,6 +132,7 @@ impl Encoder {
         wire::write_header(self.schema_id(event)?, value);
         event.encode(envelope, data, &self.limits, value)?;
         self.check_size(envelope, key, value.len())?;
+        check_content(event, envelope)?;
         let context = context_of(&self.traces, row);
         Ok(Record {
             topic,
@@ -229,8 +230,21 @@ fn too_large(field: &str, bytes: usize, most: usize) -> Rejection {
         code: RejectionCode::TooLarge,
         field: field.into(),
         problem: format!("{bytes} bytes are more than the {most} that a message may have"),
-        remedy: "store the content and publish its key, as a claim check".into(),
+        remedy: "store the content and publish its key as a claim check: `tidings claim-check put` prints that argument of tidings.publish".into(),
     }
+}
+
+/// A chat gets texts: a claim check that no text uses would be lost without a word. Streams carry it for their readers.
+fn check_content(event: &EventType, envelope: &Envelope) -> Result<(), Rejection> {
+    if envelope.claim_check.is_none() || envelope.destination.is_none() || event.uses_content() {
+        return Ok(());
+    }
+    Err(Rejection {
+        code: RejectionCode::InvalidEnvelope,
+        field: "claim_check".into(),
+        problem: format!("the text of {} does not use its content", event.name()),
+        remedy: "publish it as notification.requested, or use {{ content }} in the event type's template.txt".into(),
+    })
 }
 
 fn unplaced<'a>(

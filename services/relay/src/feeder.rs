@@ -19,7 +19,7 @@ use crate::encoder::Record;
 use crate::options::{Tuning, warn_retry};
 use crate::publisher::{Publisher, Sent};
 
-/// What a rejected row's JSON takes beside its data, rounded up: 22 short columns and a reason of 2,000 characters.
+/// What a rejected row's JSON takes beside its data, rounded up: 23 short columns and a reason of 2,000 characters.
 const AROUND_DATA_BYTES: usize = 32 * 1_024;
 
 /// Why a round of feeding failed; it is tried again.
@@ -184,7 +184,7 @@ const UNFED: &str = "select r.id, coalesce(r.chat_id, r.aggregate_id), r.message
                    case when r.data_bytes <= $2::int then r.data end as data, r.data_bytes > $2::int as data_left_out,
                    r.data_bytes, r.aggregate_type, r.aggregate_id, r.aggregate_sequence, r.platform, r.account,
                    r.chat_id, r.thread_id, r.priority, r.occurred_at, r.recorded_at, r.expires_at, r.correlation_id,
-                   r.causation_id, r.traceparent, r.producer, r.code, r.field, r.reason, r.rejected_at) shown)
+                   r.causation_id, r.traceparent, r.producer, r.claim_check, r.code, r.field, r.reason, r.rejected_at) shown)
     from tidings.outbox_rejected r where r.fed_at is null order by r.id limit $1::bigint";
 
 const MARK: &str =

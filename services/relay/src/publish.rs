@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde_json::value::RawValue;
-use tidings_envelope::{Destination, Micros, Priority};
+use tidings_envelope::{ClaimCheck, Destination, Micros, Priority};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{Json, Type};
 use uuid::Uuid;
@@ -39,6 +39,8 @@ pub struct NewEvent {
     pub traceparent: Option<String>,
     /// The message's id; `None` has one of version 7 made.
     pub message_id: Option<Uuid>,
+    /// Where content lies that is too large for the data; it must stay there for as long as the message may be replayed.
+    pub claim_check: Option<ClaimCheck>,
 }
 
 impl NewEvent {
@@ -66,6 +68,7 @@ impl NewEvent {
             causation_id: None,
             traceparent: None,
             message_id: None,
+            claim_check: None,
         }
     }
 }
@@ -84,10 +87,10 @@ pub enum PublishError {
     },
 }
 
-const SQL: &str = "select tidings.publish($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9, now()), $10, $11, $12, $13, $14)";
+const SQL: &str = "select tidings.publish($1, $2, $3, $4, $5, $6, $7, $8, coalesce($9, now()), $10, $11, $12, $13, $14, $15)";
 
 /// What the statement's parameters are, so that it needs no preparation of its own.
-const TYPES: [Type; 14] = [
+const TYPES: [Type; 15] = [
     Type::TEXT,
     Type::INT4,
     Type::JSON,
@@ -102,6 +105,7 @@ const TYPES: [Type; 14] = [
     Type::TEXT,
     Type::TEXT,
     Type::UUID,
+    Type::JSONB,
 ];
 
 /// Publishes an event in the caller's transaction: it goes out if, and only if, the transaction commits. Returns the
@@ -122,7 +126,8 @@ pub async fn publish(
         .expires_at
         .map(|time| system_time("expires_at", time))
         .transpose()?;
-    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 14] = [
+    let claim_check = event.claim_check.as_ref().map(Json);
+    let values: [&(dyn tokio_postgres::types::ToSql + Sync); 15] = [
         &event.event_type,
         &event.event_version,
         &Json(&event.data),
@@ -137,6 +142,7 @@ pub async fn publish(
         &event.causation_id,
         &event.traceparent,
         &event.message_id,
+        &claim_check,
     ];
     let typed: Vec<_> = values.into_iter().zip(TYPES).collect();
     let rows = transaction.query_typed(SQL, &typed).await?;

@@ -8,9 +8,10 @@ use std::time::Duration;
 use tidings_edge::config::Config;
 use tidings_edge::kafka::{self, TopicsError};
 use tidings_edge::postgres::{self, PostgresError};
-use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
+use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache, Subjects};
+use tidings_edge::schemas::{self, Incompatible, SchemasError};
 use tidings_edge::telemetry::{Traces, metric_names};
-use tidings_envelope::{Catalogue, CatalogueError};
+use tidings_envelope::Catalogue;
 use tidings_outbox::{Pace, SafetyPass};
 use tokio::time::Instant;
 use tracing::{Instrument as _, info_span};
@@ -33,12 +34,15 @@ const BELIEVED_REFUSALS: u32 = 3;
 /// Why a relay cannot run; what passes by itself (an outage) is waited out instead.
 #[derive(Debug, thiserror::Error)]
 pub enum RelayError {
-    /// The event types that this binary was built with contradict each other.
-    #[error("the catalogue of event types is broken")]
-    Catalogue(#[from] CatalogueError),
+    /// The event types do not fit.
+    #[error("the event types cannot be used")]
+    Schemas(#[from] SchemasError),
     /// The cluster's topics do not fit the configuration.
     #[error("the topics do not fit; see `tidings topics apply`")]
     Topics(#[source] TopicsError),
+    /// A schema would break readers or writers of what is registered.
+    #[error("a schema is not FULL_TRANSITIVE; `tidings schemas check` tells every difference")]
+    Incompatible(#[from] Incompatible),
     /// The registry refuses a schema, or an id means another schema than it did.
     #[error("the schema registry does not fit")]
     Registry(#[from] RegistryError),
@@ -65,12 +69,12 @@ impl Relay {
     /// A relay that is not started yet.
     ///
     /// # Errors
-    /// The built-in event types contradict each other.
+    /// The event types do not fit.
     pub fn new(options: RelayOptions) -> Result<Self, RelayError> {
         Ok(Self {
+            catalogue: Arc::new(schemas::catalogue(&options.config.schemas)?),
             config: Arc::new(options.config),
             tuning: options.tuning,
-            catalogue: Arc::new(Catalogue::builtin()?),
             health: Arc::new(RelayHealth::default()),
             abandoned: Arc::new(AtomicUsize::new(0)),
             traces: Traces::off(),
@@ -157,6 +161,7 @@ impl Relay {
             .map_err(RelayError::Topics)?;
         let pool = postgres::pool(&self.config.state, "tidings-relay", STATE_CONNECTIONS)?;
         let registry = RegistryClient::new(&self.config.registry)?;
+        self.prove().await?;
         let schemas = SchemaCache::new(registry, pool, &self.config.registry);
         let subjects: Vec<(String, String)> = self
             .catalogue
@@ -169,6 +174,23 @@ impl Relay {
             .map(|(subject, _)| subject)
             .zip(ids)
             .collect())
+    }
+
+    /// Refuses to register what would break readers or writers of what is registered. A registry that cannot be asked is no
+    /// reason to stop: what it has not got yet, it cannot be given either.
+    async fn prove(&self) -> Result<(), RelayError> {
+        let asked = match Subjects::new(&self.config.registry) {
+            Ok(subjects) => schemas::first_incompatible(&self.catalogue, &subjects).await,
+            Err(error) => Err(error),
+        };
+        match asked {
+            Ok(None) => Ok(()),
+            Ok(Some(found)) => Err(found.into()),
+            Err(error) => {
+                tracing::warn!(%error, "the registry's schemas cannot be compared with");
+                Ok(())
+            }
+        }
     }
 
     /// Keeps its share of the shards, and samples the backlog.
@@ -235,6 +257,6 @@ fn is_permanent(error: &RelayError) -> bool {
             PostgresError::Url | PostgresError::Authority { .. } | PostgresError::Tls(_),
         ) => true,
         RelayError::Postgres(_) => false,
-        RelayError::Catalogue(_) | RelayError::Abandoned(_) => true,
+        RelayError::Schemas(_) | RelayError::Incompatible(_) | RelayError::Abandoned(_) => true,
     }
 }

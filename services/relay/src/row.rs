@@ -1,6 +1,7 @@
 //! A row of the outbox.
 
-use tidings_envelope::{Destination, Envelope, Priority};
+use serde_json::Value;
+use tidings_envelope::{ClaimCheck, Destination, Envelope, Priority};
 use tokio_postgres::{Error, Row};
 
 use crate::wire_types::{JsonText, Time, Xid};
@@ -41,7 +42,8 @@ pub(crate) enum Line {
 /// The columns of the read statement, in order; `read_line` takes them by position.
 pub(crate) const COLUMNS: &str = "o.message_id, o.event_type, o.event_version, o.occurred_at, o.recorded_at, o.producer, \
      o.correlation_id, o.causation_id, o.aggregate_type, o.aggregate_id, o.aggregate_sequence, \
-     o.platform, o.account, o.chat_id, o.thread_id, o.priority, o.expires_at, o.traceparent, o.data_bytes";
+     o.platform, o.account, o.chat_id, o.thread_id, o.priority, o.expires_at, o.traceparent, o.data_bytes, \
+     o.claim_check::text";
 
 /// Reads one line: `snapshot text, mark xid8, id bigint, data json`, then [`COLUMNS`].
 pub(crate) fn read_line(line: &Row) -> Result<Line, Error> {
@@ -88,8 +90,24 @@ fn envelope(line: &Row) -> Result<Envelope, Error> {
         expires_at: line
             .try_get::<_, Option<Time>>(20)?
             .map(|Time(micros)| micros),
-        claim_check: None,
+        claim_check: line.try_get::<_, Option<&str>>(23)?.map(claim_check),
     })
+}
+
+/// A claim check as `tidings.publish` stored it. What was written around `publish` and has another shape becomes one that
+/// the encoder refuses by the field's name.
+fn claim_check(json: &str) -> ClaimCheck {
+    let stored: Value = serde_json::from_str(json).unwrap_or_default();
+    let text = |field| stored.get(field).and_then(Value::as_str);
+    ClaimCheck {
+        storage_key: text("storage_key").unwrap_or_default().to_owned(),
+        content_type: text("content_type").unwrap_or_default().to_owned(),
+        size_bytes: stored
+            .get("size_bytes")
+            .and_then(Value::as_i64)
+            .unwrap_or_default(),
+        sha256: text("sha256").unwrap_or_default().to_owned(),
+    }
 }
 
 fn destination(line: &Row) -> Result<Option<Destination>, Error> {

@@ -247,7 +247,7 @@ const DELETE: &str = "with gone as (
 /// The columns that a rejected row takes over.
 const MOVED: &str = "id, message_id, event_type, event_version, data, data_bytes, aggregate_type, aggregate_id, \
      aggregate_sequence, platform, account, chat_id, thread_id, priority, occurred_at, recorded_at, expires_at, \
-     correlation_id, causation_id, traceparent, producer, shard_hash";
+     correlation_id, causation_id, traceparent, producer, shard_hash, claim_check";
 
 fn reject_sql() -> String {
     format!(

@@ -1,5 +1,6 @@
 //! The simulator's own paths, under `/sim`.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::io;
 use std::sync::Arc;
@@ -10,17 +11,18 @@ use axum::extract::{Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use futures::stream;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::limits::{AccountStats, Limits};
 use crate::log::{Entry, Stats};
 use crate::script::{Script, ScriptReport};
 use crate::shared::Shared;
 
 /// Entries that one piece of the log's stream holds, and for which its lock is held at once.
 const PIECE_ENTRIES: usize = 500;
-/// The largest script read, in bytes.
-const MAX_SCRIPT_BYTES: usize = 4 * 1024 * 1024;
+/// The largest script, or limits, read, in bytes.
+const MAX_BODY_BYTES: usize = 4 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
 pub(crate) struct LogQuery {
@@ -61,23 +63,60 @@ pub(crate) async fn script(State(shared): State<Arc<Shared>>) -> Json<ScriptRepo
 }
 
 pub(crate) async fn put_script(State(shared): State<Arc<Shared>>, body: Body) -> Response {
-    let refuse = |problem: String| {
-        let body = Json(json!({ "error": problem }));
-        (StatusCode::BAD_REQUEST, body).into_response()
-    };
-    let body = match axum::body::to_bytes(body, MAX_SCRIPT_BYTES).await {
+    let body = match axum::body::to_bytes(body, MAX_BODY_BYTES).await {
         Ok(body) => body,
-        Err(error) => return refuse(format!("the script could not be read: {error}")),
+        Err(error) => return refuse(&format!("the script could not be read: {error}")),
     };
     let replaced = Script::from_json(&body).and_then(|script| shared.engine.replace(script));
     match replaced {
         Ok(seed) => Json(json!({ "seed": seed })).into_response(),
-        Err(error) => refuse(error.to_string()),
+        Err(error) => refuse(&error.to_string()),
     }
 }
 
-pub(crate) async fn stats(State(shared): State<Arc<Shared>>) -> Json<Stats> {
-    Json(shared.log.stats())
+pub(crate) async fn limits(State(shared): State<Arc<Shared>>) -> Json<BTreeMap<String, Limits>> {
+    Json(shared.limits.limits())
+}
+
+/// Puts limits in force for the accounts named, and answers with those of every account.
+pub(crate) async fn put_limits(State(shared): State<Arc<Shared>>, body: Body) -> Response {
+    let body = match axum::body::to_bytes(body, MAX_BODY_BYTES).await {
+        Ok(body) => body,
+        Err(error) => return refuse(&format!("the limits could not be read: {error}")),
+    };
+    let replaced = Limits::by_account(&body).and_then(|limits| shared.limits.replace(&limits));
+    match replaced {
+        Ok(()) => Json(shared.limits.limits()).into_response(),
+        Err(error) => refuse(&error.to_string()),
+    }
+}
+
+fn refuse(problem: &str) -> Response {
+    let body = Json(json!({ "error": problem }));
+    (StatusCode::BAD_REQUEST, body).into_response()
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct StatsQuery {
+    seconds_from: Option<u64>,
+}
+
+/// Every count.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatsReport {
+    #[serde(flatten)]
+    log: Stats,
+    accounts: BTreeMap<String, AccountStats>,
+}
+
+pub(crate) async fn stats(
+    State(shared): State<Arc<Shared>>,
+    Query(StatsQuery { seconds_from }): Query<StatsQuery>,
+) -> Json<StatsReport> {
+    Json(StatsReport {
+        log: shared.log.stats(),
+        accounts: shared.limits.stats(seconds_from),
+    })
 }
 
 pub(crate) async fn post_reset(State(shared): State<Arc<Shared>>) -> Response {
@@ -91,10 +130,11 @@ pub(crate) async fn post_reset(State(shared): State<Arc<Shared>>) -> Response {
     }
 }
 
-/// Forgets the log and the script.
+/// Forgets the log, the script, and what accounts have had; their limits stay.
 pub(crate) fn reset(shared: &Shared) -> io::Result<()> {
     // The empty script is valid.
     let _replaced = shared.engine.replace(Script::default());
+    shared.limits.reset();
     shared.log.reset()
 }
 

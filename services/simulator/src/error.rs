@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use thiserror::Error;
 
+use crate::limits::LimitsError;
 use crate::log::LogFileError;
 use crate::script::ScriptError;
 
@@ -25,6 +26,9 @@ pub enum SimulatorError {
     /// The first script is not valid.
     #[error("the script is not valid")]
     Script(#[from] ScriptError),
+    /// An account's limits are not valid.
+    #[error("the limits are not valid")]
+    Limits(#[from] LimitsError),
     /// The server ended by itself.
     #[error("the server failed")]
     Serve(#[source] io::Error),

@@ -2,21 +2,23 @@
 //! log of every call that forgets nothing silently.
 //!
 //! It stands where a platform stands, so it trusts nobody: what a person would have seen is what the log marks as
-//! `accepted`. It has no limiter of its own; a script throttles.
+//! `accepted`, and what the platform's limits would have refused is marked, counted, and refused if asked for.
 //!
 //! | path | what it does |
 //! | --- | --- |
 //! | `POST /bot<TOKEN>/sendMessage` | Telegram's call ([`telegram`]) |
 //! | `GET /sim/log?from=<seq>` | the log from that entry on, one JSON object a line ([`log::Entry`]) |
 //! | `GET`, `PUT /sim/script` | what is answered ([`script::Script`]) |
-//! | `GET /sim/stats` | counts ([`log::Stats`]) |
-//! | `POST /sim/reset` | forgets log and script; numbers go on |
+//! | `GET`, `PUT /sim/limits` | what each account is held to: an object of [`limits::Limits`] by alias |
+//! | `GET /sim/stats` | counts: [`log::Stats`], and in `accounts` [`limits::AccountStats`] by alias; `?seconds_from=<Unix second>` adds each second from that one on |
+//! | `POST /sim/reset` | forgets log, script, arrivals and counts; limits stay, numbers go on |
 //! | `GET /sim/health` | `{"status":"ok"}` |
 //!
-//! Reading order: [`Simulator`], [`script`], [`telegram`], [`log`].
+//! Reading order: [`Simulator`], [`script`], [`limits`], [`telegram`], [`log`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod limits;
 pub mod log;
 pub mod script;
 pub mod telegram;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::limits::Limits;
 use crate::script::Script;
 
 /// Settings of a [`crate::Simulator`]; [`SimulatorOptions::new`] has the defaults.
@@ -17,6 +18,8 @@ pub struct SimulatorOptions {
     pub log_file: Option<PathBuf>,
     /// The known tokens and the alias of each account, under which the log names it. Any other token is answered 401.
     pub tokens: BTreeMap<String, String>,
+    /// What accounts are held to, by alias (default: an account that is not named here has no limits).
+    pub limits: BTreeMap<String, Limits>,
     /// The most calls that the log holds (default 2,000,000); when it is full, calls are refused with 507.
     pub log_entries: usize,
     /// The most bytes of texts and ids that the log holds (default 512 MiB); as above when it is full.
@@ -36,6 +39,7 @@ impl SimulatorOptions {
             listen,
             log_file: None,
             tokens: BTreeMap::new(),
+            limits: BTreeMap::new(),
             log_entries: 2_000_000,
             log_bytes: 512 * 1024 * 1024,
             body_bytes: 256 * 1024,
@@ -50,6 +54,13 @@ impl SimulatorOptions {
         self.tokens.insert(token.into(), alias.into());
         self
     }
+
+    /// The same with the account `alias` held to `limits`.
+    #[must_use]
+    pub fn limits(mut self, alias: impl Into<String>, limits: Limits) -> Self {
+        self.limits.insert(alias.into(), limits);
+        self
+    }
 }
 
 /// Shows aliases, never tokens.
@@ -59,6 +70,7 @@ impl fmt::Debug for SimulatorOptions {
             .field("listen", &self.listen)
             .field("log_file", &self.log_file)
             .field("accounts", &self.tokens.values().collect::<Vec<_>>())
+            .field("limits", &self.limits)
             .field("log_entries", &self.log_entries)
             .field("log_bytes", &self.log_bytes)
             .field("body_bytes", &self.body_bytes)

@@ -1,5 +1,6 @@
 //! Starting and stopping.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use crate::connection::{Connection, CuttableListener};
 use crate::error::SimulatorError;
+use crate::limits::{AccountStats, Limiter, Limits, LimitsError};
 use crate::log::{Entry, Log, LogFileError, Stats};
 use crate::options::SimulatorOptions;
 use crate::script::{Engine, Script, ScriptError, ScriptReport};
@@ -34,12 +36,14 @@ impl Simulator {
     /// Listens and serves in the background; must be called inside a tokio runtime.
     ///
     /// # Errors
-    /// [`SimulatorError`] if the script is not valid, the log's file cannot be used, or the address cannot be listened on.
+    /// [`SimulatorError`] if the script or a limit is not valid, the log's file cannot be used, or the address cannot be
+    /// listened on.
     pub async fn start(options: SimulatorOptions) -> Result<Self, SimulatorError> {
         let (stopping, stop) = watch::channel(false);
         let shared = Arc::new(Shared {
             log: Log::open(&options)?,
             engine: Engine::new(options.script)?,
+            limits: Limiter::new(options.tokens.values(), &options.limits)?,
             tokens: options.tokens,
             body_bytes: options.body_bytes,
             stopping: stop,
@@ -79,6 +83,25 @@ impl Simulator {
         self.shared.engine.report()
     }
 
+    /// Holds the account `alias` to `limits` from now on; what has arrived so far, and penalties, stay.
+    ///
+    /// # Errors
+    /// [`LimitsError`] for a value out of range or an unknown account; the limits before stay.
+    pub fn set_limits(&self, alias: &str, limits: Limits) -> Result<(), LimitsError> {
+        let limits = BTreeMap::from([(alias.to_owned(), limits)]);
+        self.shared.limits.replace(&limits)
+    }
+
+    /// The limits in force, by alias.
+    pub fn limits(&self) -> BTreeMap<String, Limits> {
+        self.shared.limits.limits()
+    }
+
+    /// Counts by alias since the start or the last reset; with those of each second from the Unix second `seconds_from` on.
+    pub fn account_stats(&self, seconds_from: Option<u64>) -> BTreeMap<String, AccountStats> {
+        self.shared.limits.stats(seconds_from)
+    }
+
     /// The log's entries from number `seq` on (the first is 1), all of them at once.
     pub fn log_from(&self, seq: u64) -> Vec<Entry> {
         self.shared.log.read(seq, usize::MAX)
@@ -89,7 +112,8 @@ impl Simulator {
         self.shared.log.stats()
     }
 
-    /// Forgets the log and the script; numbers and message ids go on. Calls in progress end as they would have.
+    /// Forgets the log, the script, and what has arrived and been counted for accounts; their limits stay in force, and
+    /// numbers and message ids go on. Calls in progress end as they would have.
     ///
     /// # Errors
     /// [`SimulatorError::LogFile`] if the log's file cannot be emptied; calls are then refused.
@@ -135,6 +159,7 @@ async fn serve(listener: CuttableListener, shared: Arc<Shared>) -> io::Result<()
     let routes = Router::new()
         .route("/sim/log", get(control::log))
         .route("/sim/script", get(control::script).put(control::put_script))
+        .route("/sim/limits", get(control::limits).put(control::put_limits))
         .route("/sim/stats", get(control::stats))
         .route("/sim/reset", post(control::post_reset))
         .route("/sim/health", get(control::health))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use tokio::sync::watch;
 
+use crate::limits::Limiter;
 use crate::log::Log;
 use crate::script::Engine;
 
@@ -13,6 +14,7 @@ pub(crate) struct Shared {
     pub(crate) body_bytes: usize,
     pub(crate) log: Log,
     pub(crate) engine: Engine,
+    pub(crate) limits: Limiter,
     /// True once the simulator stops; its sender may be gone by then.
     pub(crate) stopping: watch::Receiver<bool>,
 }

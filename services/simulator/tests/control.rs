@@ -67,7 +67,8 @@ async fn log_lines_have_the_documented_fields() {
     assert!(entry["received_at_micros"].take().as_i64().unwrap() > 0);
     let expected = json!({
         "seq": 1, "received_at_micros": null, "account": "main", "chat_id": "7", "thread_id": null, "text": "hello",
-        "parse_mode": null, "attempt": "m/o/1/1", "accepted": true, "message_id": 1, "answer": "lost",
+        "parse_mode": null, "attempt": "m/o/1/1", "accepted": true,
+        "over_limit": false, "exceeded": null, "in_penalty": false, "message_id": 1, "answer": "lost",
     });
     assert_eq!(entry, expected);
 }
@@ -157,7 +158,13 @@ async fn a_wrong_script_is_refused_and_the_one_before_stays() {
 async fn nothing_shows_a_token() {
     let simulator = start(options()).await;
     send(&simulator).await.unwrap();
-    for path in ["/sim/log", "/sim/stats", "/sim/script", "/sim/health"] {
+    for path in [
+        "/sim/log",
+        "/sim/stats",
+        "/sim/script",
+        "/sim/limits",
+        "/sim/health",
+    ] {
         let (status, body) = get(&simulator, path).await;
         assert_eq!(status, 200, "{path}");
         assert!(!body.to_string().contains(TOKEN), "{path}");

@@ -101,6 +101,26 @@ pub enum StackError {
     /// The part runs already.
     #[error("{0} is running already")]
     AlreadyRunning(Part),
+    /// Docker, or its client, does not do what is asked.
+    #[error("cannot {action}; is Docker there? `make test-containers` installs and starts it")]
+    Docker {
+        /// What was tried, as words after "cannot".
+        action: &'static str,
+        /// Its answer, or the system's.
+        source: io::Error,
+    },
+    /// A part as a container did not start, or did not stay.
+    #[error("cannot {action} {part} as a container; the end of its output:\n{tail}")]
+    Container {
+        /// The part.
+        part: Part,
+        /// What was tried, as a verb: `start`, `watch`.
+        action: &'static str,
+        /// The end of its output, at most 4 KiB; empty if it wrote nothing.
+        tail: String,
+        /// What Docker, or the last look at its health, said.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// A database's name is not usable without quotes.
     #[error(
         "{0:?} is no database name: use up to 63 of a–z, 0–9 and _, not beginning with a digit"
@@ -134,6 +154,26 @@ impl StackError {
             action,
             path,
             source,
+        }
+    }
+
+    #[cfg(feature = "containers")]
+    pub(crate) fn docker(action: &'static str, source: io::Error) -> Self {
+        Self::Docker { action, source }
+    }
+
+    #[cfg(feature = "containers")]
+    pub(crate) fn container(
+        part: Part,
+        action: &'static str,
+        tail: &str,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        Self::Container {
+            part,
+            action,
+            tail: tail.to_owned(),
+            source: source.into(),
         }
     }
 

@@ -4,11 +4,16 @@
 //! Reading order: [`Stack`] (start, addresses, stop, faults) → `supervised` (one part's life) → `servers` (what each
 //! server needs) → `process` (children that never outlive us) → `folder`, `ports`, `programs`.
 //!
+//! With the feature `containers` they can be containers instead (`TIDINGS_STACK=containers`, module `containers`). The
+//! feature is for tests only: the production binary does not have it.
+//!
 //! The servers have no passwords and listen on loopback only: a stack is for a developer's machine and for CI.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod addresses;
 mod child;
+#[cfg(feature = "containers")]
+mod containers;
 mod error;
 mod faults;
 mod folder;

@@ -113,7 +113,8 @@ fn default_cache() -> Option<PathBuf> {
     )
 }
 
-fn version_of(name: &str) -> &'static str {
+/// A value of deploy/stack/versions.env.
+pub(crate) fn version_of(name: &str) -> &'static str {
     VERSIONS
         .lines()
         .find_map(|line| line.strip_prefix(name)?.strip_prefix('='))

@@ -6,8 +6,7 @@ use crate::stack::Stack;
 
 const VARIABLE: &str = "TIDINGS_STACK";
 
-/// Where a stack comes from. This is the one place to add another provider, containers for example: a variant here,
-/// whose servers reach the [`Stack`] as [`Existing`].
+/// Where a stack comes from.
 #[derive(Clone, Debug, Default)]
 pub enum StackSource {
     /// Child processes on this machine.
@@ -15,11 +14,13 @@ pub enum StackSource {
     Local,
     /// Servers that run already.
     Existing(Existing),
+    /// Containers, through testcontainers. Needs the feature `containers`, and Docker on this machine.
+    Containers,
 }
 
 impl StackSource {
-    /// Reads `TIDINGS_STACK`: `local` (also when unset), or `existing` with `TIDINGS_POSTGRES_URL`,
-    /// `TIDINGS_KAFKA_BROKERS` and `TIDINGS_REGISTRY_URL`.
+    /// Reads `TIDINGS_STACK`: `local` (also when unset), `containers`, or `existing` with
+    /// `TIDINGS_POSTGRES_URL`, `TIDINGS_KAFKA_BROKERS` and `TIDINGS_REGISTRY_URL`.
     ///
     /// # Errors
     /// [`StackError::Environment`] if the value is another one, or an address is missing.
@@ -30,7 +31,8 @@ impl StackSource {
     /// Starts a stack from this source. A stack of existing servers ignores `options`.
     ///
     /// # Errors
-    /// As [`Stack::start`].
+    /// As [`Stack::start`]; for containers also [`StackError::Docker`] and [`StackError::Container`], or
+    /// [`StackError::Environment`] where the feature is missing.
     pub async fn start(self, options: StackOptions) -> Result<Stack, StackError> {
         match self {
             Self::Local => Stack::start(options).await,
@@ -41,6 +43,16 @@ impl StackSource {
                 })
                 .await
             }
+            #[cfg(feature = "containers")]
+            Self::Containers => Stack::start_containers(options).await,
+            #[cfg(not(feature = "containers"))]
+            Self::Containers => Err(StackError::Environment {
+                variable: VARIABLE,
+                problem:
+                    "containers needs a build with the feature `containers` of tidings-stack; \
+                          `make test-containers` does it"
+                        .to_owned(),
+            }),
         }
     }
 
@@ -54,6 +66,7 @@ impl StackSource {
         };
         match get(VARIABLE).as_deref() {
             None | Some("" | "local") => Ok(Self::Local),
+            Some("containers") => Ok(Self::Containers),
             Some("existing") => Ok(Self::Existing(Existing {
                 postgres_url: address("TIDINGS_POSTGRES_URL")?,
                 kafka_brokers: address("TIDINGS_KAFKA_BROKERS")?,
@@ -61,7 +74,7 @@ impl StackSource {
             })),
             Some(other) => Err(StackError::Environment {
                 variable: VARIABLE,
-                problem: format!("{other:?} is unknown; use local or existing"),
+                problem: format!("{other:?} is unknown; use local, containers or existing"),
             }),
         }
     }
@@ -109,5 +122,21 @@ mod tests {
             problem.contains("docker") && problem.contains("local") && problem.contains("existing"),
             "{problem}"
         );
+    }
+
+    #[test]
+    fn containers_are_a_source_of_their_own() {
+        assert!(matches!(
+            read(&[(VARIABLE, "containers")]),
+            Ok(StackSource::Containers)
+        ));
+    }
+
+    #[cfg(not(feature = "containers"))]
+    #[tokio::test]
+    async fn without_the_feature_containers_are_refused_with_the_remedy() {
+        let refused = StackSource::Containers.start(StackOptions::default()).await;
+        let problem = refused.map(|_| ()).unwrap_err().to_string();
+        assert!(problem.contains("make test-containers"), "{problem}");
     }
 }

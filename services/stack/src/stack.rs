@@ -9,6 +9,8 @@ use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 
 use crate::addresses::{Addresses, with_database};
+#[cfg(feature = "containers")]
+use crate::containers::Containers;
 use crate::error::StackError;
 use crate::folder::StackFolder;
 use crate::options::{Existing, StackOptions};
@@ -25,6 +27,9 @@ pub struct Stack {
     addresses: Addresses,
     /// Those that are ours. Before `folder`, so that they end before their files go.
     parts: Vec<Supervised>,
+    /// Before `folder`, too.
+    #[cfg(feature = "containers")]
+    containers: Option<Containers>,
     /// `None` if all servers existed.
     folder: Option<StackFolder>,
 }
@@ -40,6 +45,8 @@ impl Stack {
             return Ok(Self {
                 addresses: addresses(&options.existing, &[]),
                 parts: Vec::new(),
+                #[cfg(feature = "containers")]
+                containers: None,
                 folder: None,
             });
         }
@@ -57,10 +64,25 @@ impl Stack {
         let stack = Self {
             addresses: addresses(&options.existing, &parts),
             parts,
+            #[cfg(feature = "containers")]
+            containers: None,
             folder: Some(folder),
         };
         stack.create_default_database().await?;
         Ok(stack)
+    }
+
+    /// Starts all servers as containers; existing ones, the cache and `keep` mean nothing to them.
+    #[cfg(feature = "containers")]
+    pub(crate) async fn start_containers(options: StackOptions) -> Result<Self, StackError> {
+        let folder = StackFolder::open(options.folder.clone(), options.keep)?;
+        let containers = Containers::start(&options, folder.path()).await?;
+        Ok(Self {
+            addresses: containers.addresses().clone(),
+            parts: Vec::new(),
+            containers: Some(containers),
+            folder: Some(folder),
+        })
     }
 
     /// The stack that all tests of one process share, from [`StackSource::from_env`]; the first caller starts it. It
@@ -125,7 +147,12 @@ impl Stack {
                 other => other,
             }
         });
-        join_all(stops).await.into_iter().collect()
+        let stopped = join_all(stops).await.into_iter().collect();
+        #[cfg(feature = "containers")]
+        if let Some(containers) = self.containers {
+            containers.stop().await?;
+        }
+        stopped
     }
 
     pub(crate) fn supervised(&self, part: Part) -> Result<&Supervised, StackError> {

@@ -4,14 +4,27 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use uuid::Uuid;
 
+use crate::claim_check::ClaimCheckCommand;
+use crate::completions::CompletionsOptions;
+use crate::configuration::ConfigCommand;
+use crate::doctor::DoctorOptions;
+use crate::limits::LimitsOptions;
+use crate::schemas::SchemasCommand;
+use crate::topics::TopicsCommand;
+
 /// Carries events from upstream databases to people's chats: in order per chat, without loss, once.
 ///
 /// An upstream service writes an event with `tidings.publish(...)` in its own transaction; `relay` brings it to Kafka,
 /// `dispatcher` brings it to the chat. `up` and `demo` run all of that on this machine.
 ///
-/// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing matched, 4 refused.
+///   tidings demo                                  the whole way under load, with a crash, judged
+///   tidings up --folder /tmp/tidings-up           everything on this machine, until Ctrl-C
+///   tidings doctor --config tidings.toml          what is wrong with a deployment, and the remedy
+///   tidings trace 0198…                           the way of one message
+///
+/// Exit codes: 0 done, 1 failed, 2 wrong usage, 3 nothing matched, 4 refused, 5 interrupted.
 #[derive(Parser)]
-#[command(name = "tidings", version)]
+#[command(name = "tidings", version, verbatim_doc_comment)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -24,16 +37,70 @@ pub(crate) enum Command {
     /// Show the whole way under load, with a crash in the middle, and let the judge say what happened
     Demo(DemoOptions),
     /// Bring committed outbox rows to Kafka
+    ///
+    /// Several divide the outbox' shards among them. Runs until SIGTERM or Ctrl-C, then waits for what it produced. The
+    /// databases and topics must be there:
+    ///
+    ///   tidings migrate --config tidings.toml
+    ///   tidings topics apply --config tidings.toml
+    ///   tidings relay --config tidings.toml
+    #[command(verbatim_doc_comment)]
     Relay(RoleOptions),
     /// Bring messages from Kafka to chats
+    ///
+    /// Several divide the lanes' partitions among them. Runs until SIGTERM or Ctrl-C; give it drain_deadline +
+    /// call_deadline + 20 s before it is killed.
+    ///
+    ///   TIDINGS_HTTP__LISTEN=127.0.0.1:9100 tidings dispatcher --config tidings.toml
+    #[command(verbatim_doc_comment)]
     Dispatcher(RoleOptions),
     /// Run the simulator of the platforms
     Simulator(SimulatorOptions),
     /// Prepare the databases: the outbox upstream, and Tidings' own tables
+    ///
+    /// Safe to repeat, and to run while roles do. Run it as a user who may create schemas:
+    ///
+    ///   TIDINGS_UPSTREAM__DATABASE=postgres://owner@shop-db/shop tidings migrate --config tidings.toml
+    #[command(verbatim_doc_comment)]
     Migrate(MigrateOptions),
     /// Kafka's topics
     #[command(subcommand)]
     Topics(TopicsCommand),
+    /// The configuration: what holds, where it is from, what does not fit
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Look at a whole deployment and say what is wrong and what to do about it
+    ///
+    /// Configuration, databases, registry, brokers, topics, clocks, files of secrets; all side by side, changing nothing.
+    /// Ends with 4 if there is a problem, with 0 if there are warnings at most.
+    ///
+    ///   tidings doctor --config tidings.toml
+    ///   tidings doctor --json | jq 'select(.health == "problem")'
+    #[command(verbatim_doc_comment)]
+    Doctor(DoctorOptions),
+    /// Print a completion script for a shell
+    ///
+    ///   tidings completions bash > /etc/bash_completion.d/tidings
+    ///   tidings completions zsh > "${fpath[1]}/_tidings"
+    ///   tidings completions fish > ~/.config/fish/completions/tidings.fish
+    #[command(verbatim_doc_comment)]
+    Completions(CompletionsOptions),
+    /// The event types and their schemas: what there is, and whether a change may be registered
+    #[command(subcommand)]
+    Schemas(SchemasCommand),
+    /// Contents that are too large for a message
+    #[command(subcommand)]
+    ClaimCheck(ClaimCheckCommand),
+    /// Show each account's limits as the rate-limit topic has them, and change them
+    ///
+    /// Limits in force, what is used and free, which workers wait, and what is held until when. Needs Kafka alone; a change
+    /// also needs the state database.
+    ///
+    ///   tidings limits --config tidings.toml
+    ///   tidings limits --json | jq 'select(.free == 0)'
+    ///   tidings limits set telegram:main --window 20/1s --reason 'ticket 4711'
+    #[command(verbatim_doc_comment)]
+    Limits(Box<LimitsOptions>),
     /// Commit orders' events as an upstream service does, with a ledger for the judge
     Load(LoadOptions),
     /// Faults on real parts under load, judged
@@ -44,14 +111,6 @@ pub(crate) enum Command {
     Judge(JudgeOptions),
     /// Show the way of one message as a waterfall, from Jaeger
     Trace(TraceOptions),
-}
-
-#[derive(Subcommand)]
-pub(crate) enum TopicsCommand {
-    /// Create the topics that are missing; refuses what would move keys
-    Apply(ConfigOptions),
-    /// Compare the topics with the configuration
-    Check(ConfigOptions),
 }
 
 #[derive(Args)]
@@ -126,9 +185,24 @@ pub(crate) struct SimulatorOptions {
     /// A bot of the simulated Telegram, as alias=token (repeatable). The tokens are of no worth elsewhere
     #[arg(long = "account", default_value = "main=100001:local-simulator-only")]
     pub(crate) accounts: Vec<String>,
+    /// What an account's calls beyond the platform's limits get: nothing (off), a mark in the log (count), or also 429 (answer).
+    /// For the accounts without --limits
+    #[arg(long, value_enum, default_value_t = Enforcement::Answer)]
+    pub(crate) enforce: Enforcement,
+    /// The limits of one account, as alias=JSON (repeatable); fields left out are Telegram's: 30 a second, 1 a second in a chat,
+    /// 20 a minute in a group. For example main={"account":{"count":1000,"period_ms":1000},"chat":null}
+    #[arg(long)]
+    pub(crate) limits: Vec<String>,
     /// Write the log of calls to this file as well (NDJSON); an existing one is read first
     #[arg(long)]
     pub(crate) log_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub(crate) enum Enforcement {
+    Off,
+    Count,
+    Answer,
 }
 
 #[derive(Args)]

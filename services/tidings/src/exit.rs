@@ -1,15 +1,18 @@
 use std::process::ExitCode;
 
-/// Stable exit codes (reference/conventions.md); clap itself ends with 2 on wrong usage.
+/// 5: SIGINT or SIGTERM before the end; asking again is safe.
+pub(crate) const INTERRUPTED: u8 = 5;
+
+/// Stable exit codes (reference/conventions.md): scripts may rely on them. clap itself ends with 2 on wrong usage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// 0
+    /// 0: done, or a role was stopped as asked
     Done,
-    /// 1
+    /// 1: failed; the last line says why
     Failed,
-    /// 3
+    /// 3: what was asked for does not exist
     NothingMatched,
-    /// 4
+    /// 4: a check found a problem, or a promise forbids what was asked; nothing was changed
     Refused,
 }
 

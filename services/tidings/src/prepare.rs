@@ -1,9 +1,9 @@
 //! What must be there before the roles run.
 
 use tidings_edge::config::Config;
-use tidings_edge::{kafka, postgres};
+use tidings_edge::postgres;
 
-use crate::cli::{ConfigOptions, MigrateOptions};
+use crate::cli::MigrateOptions;
 use crate::exit::Exit;
 
 pub(crate) async fn migrate(options: MigrateOptions) -> anyhow::Result<Exit> {
@@ -20,41 +20,4 @@ pub(crate) async fn migrate(options: MigrateOptions) -> anyhow::Result<Exit> {
         println!("upstream database: the outbox is there");
     }
     Ok(Exit::Done)
-}
-
-pub(crate) async fn apply_topics(options: ConfigOptions) -> anyhow::Result<Exit> {
-    let config = Config::load(options.config.as_deref())?;
-    let changes = match kafka::apply(&config).await {
-        Ok(changes) => changes,
-        Err(unfit @ kafka::TopicsError::Unfit(_)) => return Ok(refuse(&unfit)),
-        Err(error) => return Err(error.into()),
-    };
-    if changes.is_empty() {
-        println!("topics: up to date");
-    }
-    for change in changes {
-        match change {
-            kafka::TopicChange::Created { name, partitions } => {
-                println!("{name}: created with {partitions} partition(s)");
-            }
-        }
-    }
-    Ok(Exit::Done)
-}
-
-pub(crate) async fn check_topics(options: ConfigOptions) -> anyhow::Result<Exit> {
-    let config = Config::load(options.config.as_deref())?;
-    match kafka::check(&config).await {
-        Ok(()) => {
-            println!("topics: as configured");
-            Ok(Exit::Done)
-        }
-        Err(unfit @ kafka::TopicsError::Unfit(_)) => Ok(refuse(&unfit)),
-        Err(error) => Err(error.into()),
-    }
-}
-
-fn refuse(unfit: &kafka::TopicsError) -> Exit {
-    println!("{unfit}");
-    Exit::Refused
 }

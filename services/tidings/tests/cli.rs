@@ -21,9 +21,13 @@ fn help_names_every_role() {
         "simulator",
         "migrate",
         "topics",
+        "claim-check",
         "load",
         "judge",
         "trace",
+        "config",
+        "doctor",
+        "completions",
     ] {
         assert!(text.contains(&format!("\n  {role} ")), "{role}: {text}");
     }
@@ -43,4 +47,108 @@ fn a_configuration_that_is_not_there_is_named() {
     assert_eq!(failed.status.code(), Some(1));
     let words = String::from_utf8(failed.stderr).unwrap();
     assert!(words.contains("no/such/file.toml"), "{words}");
+}
+
+fn text(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+#[test]
+fn the_configuration_is_printed_with_where_it_is_from_and_without_secrets() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
+    command
+        .args(["config", "print", "--json"])
+        .env("TIDINGS_KAFKA__PARTITIONS", "3")
+        .env("TIDINGS_STATE__DATABASE", "postgres://u:canary@h/d");
+    let printed = text(&command.output().unwrap());
+    let partitions =
+        r#"{"key":"kafka.partitions","origin":"variable TIDINGS_KAFKA__PARTITIONS","value":3}"#;
+    assert!(printed.lines().any(|line| line == partitions), "{printed}");
+    assert!(printed.contains(r#""key":"kafka.prefix","origin":"default""#));
+    assert!(printed.contains("(secret, set from variable TIDINGS_STATE__DATABASE)"));
+    assert!(!printed.contains("canary"), "{printed}");
+    let defaults = text(&tidings(&["config", "print", "--defaults"]));
+    assert!(
+        defaults.contains("kafka.partitions = 12  # default"),
+        "{defaults}"
+    );
+}
+
+#[test]
+fn a_configuration_that_does_not_fit_ends_with_4_and_every_remedy() {
+    let file = std::env::temp_dir().join(format!("tidings-cli-{}.toml", std::process::id()));
+    std::fs::write(
+        &file,
+        "[kafka]\nbroker = 'x:1'\n[dispatcher]\nlease = '10s'",
+    )
+    .unwrap();
+    let checked = tidings(&["config", "check", "--config", file.to_str().unwrap()]);
+    std::fs::remove_file(&file).unwrap();
+    assert_eq!(checked.status.code(), Some(4));
+    let words = text(&checked);
+    assert!(
+        words.contains("kafka.broker = (unknown key): did you mean kafka.brokers?"),
+        "{words}"
+    );
+    assert!(
+        words.contains("dispatcher.lease = 10s: must be longer than"),
+        "{words}"
+    );
+    let fits = tidings(&["config", "check"]);
+    assert_eq!(fits.status.code(), Some(0), "{}", text(&fits));
+}
+
+#[test]
+fn completions_know_the_commands() {
+    for shell in ["bash", "zsh", "fish"] {
+        let script = text(&tidings(&["completions", shell]));
+        assert!(
+            script.contains("dispatcher") && script.contains("doctor"),
+            "{shell}"
+        );
+    }
+}
+
+#[test]
+fn help_of_a_command_shows_how_it_is_used() {
+    for command in ["relay", "dispatcher", "migrate", "doctor", "completions"] {
+        let help = text(&tidings(&[command, "--help"]));
+        assert!(
+            help.contains(&format!("tidings {command} ")),
+            "{command}: {help}"
+        );
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_command_that_is_interrupted_ends_with_5() {
+    use std::io::Read as _;
+    use std::net::TcpListener;
+    // A registry that never answers keeps doctor busy, and tells when it is.
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
+    let url = format!("http://{}", silent.local_addr().unwrap());
+    let mut doctor = command
+        .args(["doctor", "--deadline", "600"])
+        .env("TIDINGS_REGISTRY__URL", url)
+        .env("TIDINGS_REGISTRY__REQUEST_TIMEOUT", "600s")
+        .spawn()
+        .unwrap();
+    let (mut asked, _) = silent.accept().unwrap();
+    assert!(asked.read(&mut [0; 16]).unwrap() > 0);
+    let interrupted = Command::new("kill")
+        .args(["-INT", &doctor.id().to_string()])
+        .status()
+        .unwrap();
+    assert!(interrupted.success());
+    assert_eq!(doctor.wait().unwrap().code(), Some(5));
+}
+
+#[test]
+fn a_content_without_a_store_is_refused_with_the_remedy() {
+    let refused = tidings(&["claim-check", "put", "Cargo.toml"]);
+    assert_eq!(refused.status.code(), Some(4));
+    let words = String::from_utf8(refused.stderr).unwrap();
+    assert!(words.contains("set it to folder or s3"), "{words}");
 }

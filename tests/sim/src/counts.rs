@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 /// What must have happened in a run of many seeds: every kind of fault, every way that a part can answer, every end.
-pub const EVERYTHING: [&str; 81] = [
+pub const EVERYTHING: [&str; 85] = [
     "accounts rested",
     "acknowledgements lost",
     "all workers killed at once",
@@ -24,6 +24,7 @@ pub const EVERYTHING: [&str; 81] = [
     "calls to a dead target",
     "calls to a migrated chat",
     "calls with a refused credential",
+    "chats held by the limit",
     "claims given back",
     "claims of an old epoch refused",
     "commits in inverted order",
@@ -45,6 +46,9 @@ pub const EVERYTHING: [&str; 81] = [
     "partitions moved",
     "partitions paused for a bound",
     "partitions taken back in order",
+    "penalties told to the limit",
+    "permits void at the last look",
+    "permits void before their call",
     "poison records",
     "produce deadlines passed",
     "produce requests lost",

@@ -3,9 +3,13 @@
 
 mod answers;
 mod backlog;
+mod claim_check;
 mod crashes;
 mod poison;
 mod promises;
+mod registry_away;
 mod restarts;
+mod s3;
 mod texts;
+mod versions;
 mod world;

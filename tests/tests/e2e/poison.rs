@@ -261,7 +261,7 @@ fn put(world: &World, name: &str, key: Option<&[u8]>, value: Option<&[u8]>) {
     producer.flush(Duration::from_secs(30)).unwrap();
 }
 
-fn dead_letters(world: &World, count: usize) -> Vec<OwnedMessage> {
+pub fn dead_letters(world: &World, count: usize) -> Vec<OwnedMessage> {
     let topic = format!("{}.telegram.dead-letter", world.deployment.place().prefix);
     read(world, &topic, count)
 }
@@ -298,7 +298,7 @@ fn read(world: &World, topic: &str, count: usize) -> Vec<OwnedMessage> {
     records
 }
 
-fn header(record: &OwnedMessage, key: &str) -> Vec<Option<Vec<u8>>> {
+pub fn header(record: &OwnedMessage, key: &str) -> Vec<Option<Vec<u8>>> {
     let headers = record
         .headers()
         .into_iter()

@@ -46,6 +46,11 @@ impl World {
         }
     }
 
+    /// Where the deployment's files are.
+    pub fn folder(&self) -> &std::path::Path {
+        &self.folder
+    }
+
     pub async fn relay(&self) -> Role {
         self.deployment.run(RoleKind::Relay, 1).await.unwrap()
     }
@@ -224,6 +229,15 @@ pub async fn connect(url: &str) -> Client {
     let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
     tokio::spawn(connection);
     client
+}
+
+/// Waits until it is so.
+pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
+    let until = Instant::now() + PATIENCE;
+    while !condition().await {
+        assert!(Instant::now() < until, "not in time: {what}");
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// Waits until a dispatcher has a call out.

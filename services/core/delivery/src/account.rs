@@ -1,7 +1,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::{Moment, SlotId};
+use crate::{Class, Moment, SlotId};
 
 /// An account's index in [`Accounts`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -11,13 +11,17 @@ pub(crate) struct AccountId(pub(crate) usize);
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) name: Arc<str>,
-    /// Messages from the claim to the outcome of their call.
-    pub(crate) admitted: usize,
+    /// Messages from admission to the outcome of their call, by class, so that no class waits behind another's queue.
+    pub(crate) admitted: [usize; Class::ALL.len()],
     pub(crate) calling: usize,
     /// Calls at once, where the account has a bound of its own.
     pub(crate) calls_limit: Option<usize>,
-    /// Heads that wait for admission, in the order in which they became heads.
-    pub(crate) waiting: VecDeque<SlotId>,
+    /// Whether a call needs a permit.
+    pub(crate) limited: bool,
+    /// Permits asked for and not granted.
+    pub(crate) wanted: usize,
+    /// Heads that wait for admission, by class, in the order in which they became heads.
+    pub(crate) waiting: [VecDeque<SlotId>; Class::ALL.len()],
     /// Admitted and claimed, waiting for a place to call.
     pub(crate) ready: VecDeque<SlotId>,
     pub(crate) held_until: Moment,
@@ -41,10 +45,12 @@ impl Accounts {
         let id = AccountId(self.all.len());
         self.all.push(Account {
             name: Arc::clone(name),
-            admitted: 0,
+            admitted: [0; Class::ALL.len()],
             calling: 0,
             calls_limit: None,
-            waiting: VecDeque::new(),
+            limited: false,
+            wanted: 0,
+            waiting: Default::default(),
             ready: VecDeque::new(),
             held_until: Moment::default(),
             unnamed_hold: None,

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::{Category, PartitionId, Settlement, SlotId};
+use tidings_platforms::HoldScope;
+
+use crate::{Category, Class, PartitionId, PermitId, Settlement, SlotId};
 
 /// Something to do outside. Each effect about a slot is answered by exactly one event, unless it says otherwise.
 #[derive(Debug, Clone, PartialEq)]
@@ -21,6 +23,31 @@ pub enum Effect {
         /// When the first one failed, kept in the row on renewal.
         first_failed_at_micros: Option<i64>,
     },
+    /// Ask for a permit in the message's account. Answered by `Permitted`, maybe after `ChatWaits`, each maybe followed
+    /// by `Voided`, until the call starts or [`Effect::Unwant`].
+    Want {
+        /// The record.
+        slot: SlotId,
+        /// The number of this wish; a later call of the same message has another.
+        permit: PermitId,
+        /// Its class.
+        class: Class,
+        /// The chat id to use instead of the message's own, after a migration.
+        target: Option<Arc<str>>,
+    },
+    /// A permit is not needed any more. Not answered.
+    Unwant(PermitId),
+    /// The platform said 429 to a limited account: the shared limit holds what its answer names. Not answered.
+    Penalise {
+        /// The record whose call was answered so.
+        slot: SlotId,
+        /// The chat id that was called instead of the message's own.
+        target: Option<Arc<str>>,
+        /// What is held.
+        scope: HoldScope,
+        /// How long, from now.
+        wait: Duration,
+    },
     /// Commit `started` before the first byte goes out (`park`). Answered by `Started`.
     Start {
         /// The record.
@@ -28,7 +55,8 @@ pub enum Effect {
         /// The fence that must still be held.
         fence: i64,
     },
-    /// Call the platform. Answered by `Answered`.
+    /// Call the platform, unless a last look at the permit says that it is void. Answered by `Answered`, or by
+    /// `NotCalled` when nothing went out.
     Call {
         /// The record.
         slot: SlotId,
@@ -38,6 +66,8 @@ pub enum Effect {
         call: u32,
         /// The chat id to use instead of the message's own, after a migration.
         target: Option<Arc<str>>,
+        /// What it is sent under; `None` in an account without limits.
+        permit: Option<PermitId>,
     },
     /// Record a settlement. `Delivered` is a fact and is recorded from any fence; the others under their own fence, or
     /// when the lease of the fence that took over has run out. A message that is settled already stays so, and that

@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tidings_platforms::Verdict;
 
-use crate::{Moment, OnUnknown, PartitionId, RetryName, Settlement, SlotId};
+use crate::{Class, Moment, OnUnknown, PermitId, PartitionId, RetryName, Settlement, SlotId};
 
 /// Something that happened outside.
 #[derive(Debug, Clone)]
@@ -53,6 +53,25 @@ pub enum Event {
         verdict: Verdict,
         /// For people: the platform's words or the failure's (≤ 2,000 characters, no secrets).
         reason: Arc<str>,
+    },
+    /// The message of [`Effect::Want`](crate::Effect::Want) may be sent from a moment on.
+    Permitted {
+        /// Its number.
+        permit: PermitId,
+        /// The first moment at which the call may start.
+        from: Moment,
+    },
+    /// A permit that was granted is void before its call began; another was asked for under the same number.
+    Voided(PermitId),
+    /// The last look, at the moment of sending, said that the permit of [`Effect::Call`](crate::Effect::Call) is void:
+    /// nothing went out.
+    NotCalled(PermitId),
+    /// The chat of a message that wants a permit is held or not ready yet.
+    ChatWaits {
+        /// Its number.
+        permit: PermitId,
+        /// About how long.
+        wait: Duration,
     },
     /// The answer to [`Effect::Settle`](crate::Effect::Settle).
     Recorded {
@@ -107,6 +126,8 @@ pub struct Delivery {
     pub account: Arc<str>,
     /// From the envelope, microseconds since the Unix epoch.
     pub expires_at_micros: Option<i64>,
+    /// In whose turn it gets its permit.
+    pub class: Class,
     /// Declared by the event type.
     pub on_unknown: OnUnknown,
     /// Declared by the event type.

@@ -9,7 +9,7 @@
 //! ```text
 //! Arrived ─ poison ───────────────────────────────► DeadLetter ─► watermark
 //!    │
-//!    └ queued behind its chat ─► Claim ─► (Start, under `park`) ─► Call ─► Answered ─► Settle ─► watermark
+//!    └ queued behind its chat ─► Want ∥ Claim ─► (Start, under `park`) ─► Call ─► Answered ─► Settle ─► watermark
 //!                                  ▲                                          │
 //!                                  └──────── held: backoff, hint, lease ◄─────┘
 //! ```
@@ -18,6 +18,7 @@
 //! - A commit never passes a record that is not settled, dead-lettered or found settled.
 //! - In one chat of one lane partition, one message at a time is between its claim and its outcome.
 //! - No call starts without a claim whose lease outlives the call's deadline with margin.
+//! - No call of a limited account starts before the moment that its permit begins at.
 //! - After an assignment is gone nothing new starts for it; what was on its way is still recorded when it succeeded.
 //!
 //! Deliberately absent: payloads, topics' names, SQL, platforms' requests. The machine knows slots, not messages.
@@ -36,7 +37,8 @@ mod words;
 
 pub use effect::{DeadLetterFacts, Effect, Outcome};
 pub use event::{Answer, Arrival, ClaimOutcome, Content, Delivery, Event, Grant, Poison};
-pub use machine::{Limits, Load, Machine, Options, Timing};
+pub use machine::{Limits, Load, Machine, Options, Timing, slot_of};
 pub use policy::{Next, RetryProfile, RetryProfiles, Tried, Waits, next};
+pub use tidings_ratelimit::{Class, PermitId};
 pub use time::{Moment, Now};
 pub use words::{Category, OnUnknown, PartitionId, RetryName, Settlement, SlotId};

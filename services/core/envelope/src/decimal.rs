@@ -25,6 +25,11 @@ impl DecimalShape {
         fits.then_some(Self { precision, scale })
     }
 
+    /// All digits that a value may have.
+    pub(crate) fn precision(self) -> u32 {
+        self.precision
+    }
+
     pub(crate) fn scale(self) -> u32 {
         self.scale
     }

@@ -100,7 +100,8 @@ impl Priority {
 }
 
 /// Where content lies that is too large for a message (requirement B7). It is read under the
-/// consumer's own identity, so the key is never a presigned link.
+/// consumer's own identity, so the key is never a presigned link, and must stay readable for as long as the message
+/// may be replayed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimCheck {

@@ -11,6 +11,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod catalogue;
+mod compatibility;
+mod content;
 mod decimal;
 mod decode;
 mod encode;
@@ -22,17 +24,22 @@ mod micros;
 pub mod partition;
 mod path;
 mod poison;
+mod portable;
 mod rejection;
 mod render;
+mod sample;
 mod shape;
+mod template;
 pub mod trace;
+mod upcast;
 mod validate;
 pub mod wire;
 
 pub use catalogue::{
-    Catalogue, CatalogueError, Declaration, EventType, OnDead, OnStale, Policy, RetryProfile,
-    TextSource, TypeFolder,
+    Catalogue, CatalogueError, Declaration, ENVELOPE_SCHEMA, EventType, Kind, OnDead, OnStale,
+    Policy, RetryProfile, TextSource, TypeFolder,
 };
+pub use compatibility::Break;
 pub use decode::{Message, WriterSchema, decode};
 pub use envelope::{ClaimCheck, Destination, Envelope, Priority};
 pub use escapes::sanitise_escapes;
@@ -40,5 +47,6 @@ pub use fingerprint::{Fingerprint, canonical_json, fingerprint};
 pub use limits::Limits;
 pub use micros::{Micros, ParseMicrosError};
 pub use poison::{Poison, PoisonCategory};
+pub use portable::NotPortable;
 pub use rejection::{Rejection, RejectionCode};
 pub use render::{ParseMode, RenderError, Rendered};

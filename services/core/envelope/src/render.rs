@@ -1,16 +1,12 @@
 //! The words that a person gets.
 
-use crate::catalogue::{CatalogueError, TextSource, TypeFolder};
 use crate::decode::Message;
-use crate::shape::{RecordShape, Shape};
-use minijinja::{AutoEscape, Environment, UndefinedBehavior, context};
+use crate::template::{TEMPLATE, Template, TextMaker};
+use minijinja::context;
 use std::io;
 
 /// The longest text, in bytes; platforms split or refuse far shorter ones.
 pub(crate) const MAX_TEXT_BYTES: usize = 64 * 1024;
-/// Template instructions that one text may take: some thousand list items.
-const FUEL: u64 = 200_000;
-const TEMPLATE: &str = "template.txt";
 
 /// A message's text, ready for a platform.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +52,8 @@ pub enum RenderError {
 }
 
 impl Message {
-    /// The message's text: ready in the data, or from the type's template.
+    /// The message's text: ready in the data or in the claim check's content, or from the type's template, which has both. The
+    /// template is the newest version's where the data can be upcast to it.
     ///
     /// # Errors
     /// [`RenderError`] if the template fails on the data, or the text is empty or too long.
@@ -64,8 +61,8 @@ impl Message {
         let event = || self.event.name().to_owned();
         let rendered = match self.event.text() {
             TextMaker::Ready => self.ready_text(),
-            TextMaker::Template(environment) => Rendered {
-                text: self.fill(environment)?,
+            TextMaker::Template(template) => Rendered {
+                text: self.fill(template)?,
                 parse_mode: None,
             },
         };
@@ -80,8 +77,9 @@ impl Message {
 
     fn ready_text(&self) -> Rendered {
         let field = |name| self.data.get(name).and_then(serde_json::Value::as_str);
+        let content = self.content.as_deref();
         Rendered {
-            text: field("text").unwrap_or_default().to_owned(),
+            text: content.or(field("text")).unwrap_or_default().to_owned(),
             parse_mode: match field("parse_mode") {
                 Some("HTML") => Some(ParseMode::Html),
                 Some("MARKDOWN_V2") => Some(ParseMode::MarkdownV2),
@@ -90,12 +88,13 @@ impl Message {
         }
     }
 
-    fn fill(&self, environment: &Environment<'static>) -> Result<String, RenderError> {
+    fn fill(&self, template: &Template) -> Result<String, RenderError> {
         let mut out = Bounded::default();
-        let filled = environment.get_template(TEMPLATE).and_then(|template| {
-            template
-                .render_captured_to(context! { data => &self.data }, &mut out)
-                .map(|_| ())
+        let data = template.upcast(&self.data);
+        let found = template.environment().get_template(TEMPLATE);
+        let filled = found.and_then(|parsed| {
+            let context = context! { data => &*data, content => self.content.as_deref() };
+            parsed.render_captured_to(context, &mut out).map(|_| ())
         });
         if out.full {
             return Err(RenderError::TooLong {
@@ -107,94 +106,6 @@ impl Message {
             source: Box::new(source),
         })?;
         Ok(String::from_utf8_lossy(&out.bytes).trim_end().to_owned())
-    }
-}
-
-/// How the texts of an event type are made.
-#[derive(Debug)]
-pub(crate) enum TextMaker {
-    Ready,
-    Template(Box<Environment<'static>>),
-}
-
-impl TextMaker {
-    pub(crate) fn build(
-        folder: &TypeFolder<'_>,
-        version: i32,
-        source: TextSource,
-        data: &RecordShape,
-    ) -> Result<Self, CatalogueError> {
-        match (source, folder.template) {
-            (TextSource::Ready, None) => ready(folder, version, data),
-            (TextSource::Template, Some(template)) => parse(folder, version, template, data),
-            (TextSource::Ready, Some(_)) | (TextSource::Template, None) => {
-                Err(CatalogueError::TemplateFile {
-                    event: folder.name.to_owned(),
-                })
-            }
-        }
-    }
-}
-
-fn ready(
-    folder: &TypeFolder<'_>,
-    version: i32,
-    data: &RecordShape,
-) -> Result<TextMaker, CatalogueError> {
-    match data.field("text").map(|field| &field.shape) {
-        Some(Shape::String) => Ok(TextMaker::Ready),
-        _ => Err(CatalogueError::Field {
-            event: folder.name.to_owned(),
-            version,
-            field: "data.text".to_owned(),
-            problem: "must be a string, since type.toml says that the text comes ready",
-        }),
-    }
-}
-
-fn parse(
-    folder: &TypeFolder<'_>,
-    version: i32,
-    template: &str,
-    data: &RecordShape,
-) -> Result<TextMaker, CatalogueError> {
-    let refused = |source| CatalogueError::Template {
-        event: folder.name.to_owned(),
-        source: Box::new(source),
-    };
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_fuel(Some(FUEL));
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    // The place of a platform's escaping, once templates carry markup: texts are plain now.
-    environment.set_auto_escape_callback(|_| AutoEscape::None);
-    environment
-        .add_template_owned(TEMPLATE, template.to_owned())
-        .map_err(refused)?;
-
-    let used = environment
-        .get_template(TEMPLATE)
-        .map_err(refused)?
-        .undeclared_variables(true);
-    match used.into_iter().filter(|name| !knows(data, name)).min() {
-        Some(name) => Err(CatalogueError::TemplateField {
-            event: folder.name.to_owned(),
-            version,
-            name,
-        }),
-        None => Ok(TextMaker::Template(Box::new(environment))),
-    }
-}
-
-/// Whether a template's variable is `data` or a field of it.
-fn knows(data: &RecordShape, variable: &str) -> bool {
-    match variable.strip_prefix("data.") {
-        Some(path) => path
-            .split('.')
-            .next()
-            .is_some_and(|field| data.field(field).is_some()),
-        None => variable == "data",
     }
 }
 

@@ -33,12 +33,16 @@ pub(crate) enum Shape {
 
 #[derive(Debug, Clone)]
 pub(crate) struct EnumShape {
+    /// Without its namespace.
+    pub(crate) name: String,
     pub(crate) symbols: Vec<String>,
     pub(crate) default: Option<String>,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct RecordShape {
+    /// Without its namespace.
+    pub(crate) name: String,
     pub(crate) fields: Vec<FieldShape>,
 }
 
@@ -149,6 +153,7 @@ impl Builder<'_> {
             .iter()
             .map(|field| self.field(field, at, depth));
         Ok(RecordShape {
+            name: record.name.name().to_owned(),
             fields: fields.collect::<Result<_, _>>()?,
         })
     }
@@ -203,6 +208,7 @@ fn enum_shape(schema: &EnumSchema, at: &str) -> Result<EnumShape, ShapeError> {
         });
     }
     Ok(EnumShape {
+        name: schema.name.name().to_owned(),
         symbols: schema.symbols.clone(),
         default: schema.default.clone(),
     })

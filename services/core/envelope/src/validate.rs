@@ -84,8 +84,8 @@ fn claim_check(envelope: &Envelope) -> Result<(), Violation> {
         ));
     }
     required("claim_check.content_type", &claim.content_type)?;
-    if claim.size_bytes < 0 {
-        return Err(violation("claim_check.size_bytes", "is negative"));
+    if claim.size_bytes < 1 {
+        return Err(violation("claim_check.size_bytes", "is less than 1"));
     }
     let hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
     if claim.sha256.len() != 64 || !claim.sha256.bytes().all(hex) {

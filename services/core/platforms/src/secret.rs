@@ -2,8 +2,14 @@
 
 use std::fmt;
 
-/// A credential. `Debug` shows nothing of it, and there is no `Display`.
-#[derive(Clone, PartialEq, Eq)]
+use serde::Deserialize;
+
+/// A value that must never be printed: a token, a password, a URL that may hold one.
+///
+/// `Debug` prints `Secret(..)` and there is no `Display`, so that a secret reaches a log, an error or a span only through
+/// an explicit [`Secret::expose`] (reference/conventions.md, "HTTP, CLI, files").
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(transparent)]
 pub struct Secret(String);
 
 impl Secret {
@@ -12,7 +18,7 @@ impl Secret {
         Self(value.into())
     }
 
-    /// The credential itself: for the wire only.
+    /// The value itself, for the call that needs it; never for a log, an error or a span.
     pub fn expose(&self) -> &str {
         &self.0
     }

@@ -6,6 +6,12 @@ pub(super) struct Statement {
     pub(super) text: &'static str,
 }
 
+/// Asks whether the database answers.
+pub(super) const PING: Statement = Statement {
+    name: "ping",
+    text: "SELECT 1",
+};
+
 /// Bumps the epochs of partitions that were assigned, before anything of them is claimed.
 pub(super) const BUMP_EPOCHS: Statement = Statement {
     name: "bump_epochs",

@@ -71,6 +71,12 @@ impl Store {
         &self.clock
     }
 
+    /// Asks for nothing but an answer.
+    pub(crate) async fn ping(&self) -> Result<(), StoreError> {
+        self.query(sql::PING, &[]).await?;
+        Ok(())
+    }
+
     /// Bumps the epochs of newly assigned partitions; returns them by (topic, partition).
     pub(crate) async fn bump_epochs(
         &self,

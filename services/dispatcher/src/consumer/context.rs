@@ -9,7 +9,7 @@ use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Reb
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::statistics::{self, Statistics};
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
-use tidings_delivery::PartitionId;
+use tidings_delivery::{Class, PartitionId};
 use tidings_edge::telemetry::metric_names;
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
@@ -29,6 +29,8 @@ pub(crate) struct LaneTopic {
     pub(crate) topic: Arc<str>,
     pub(crate) platform: String,
     pub(crate) lane: &'static str,
+    /// In whose turn its live messages get their permits.
+    pub(crate) class: Class,
 }
 
 impl Lanes {

@@ -65,6 +65,8 @@ pub(crate) struct MemberOptions {
     pub(crate) decoder: Arc<Decoder>,
     /// The longest that a revocation waits for the engine.
     pub(crate) drain_deadline: Duration,
+    /// How often watermarks are committed while records flow.
+    pub(crate) commit_interval: Duration,
     /// Fetching nothing for this long while there is something means that the client is stuck.
     pub(crate) progress_deadline: Duration,
 }

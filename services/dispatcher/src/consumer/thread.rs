@@ -18,9 +18,6 @@ use super::{FromKafka, Heartbeat, MemberOptions, ToKafka};
 /// How long one poll waits, and so how long a pause or a resume may wait.
 const POLL: Duration = Duration::from_millis(10);
 
-/// How often watermarks are committed while records flow.
-const COMMIT_INTERVAL: Duration = Duration::from_millis(100);
-
 /// The longest that one look at a partition's end may take.
 const STALL_LOOK: Duration = Duration::from_secs(1);
 
@@ -95,7 +92,7 @@ fn serve(
             Some(Err(error)) => tolerate(error)?,
             None => stall.check(member)?,
         }
-        if committed_at.elapsed() >= COMMIT_INTERVAL {
+        if committed_at.elapsed() >= options.commit_interval {
             context.commit(member, CommitMode::Async);
             committed_at = Instant::now();
         }

@@ -70,11 +70,14 @@ impl Engine {
             .collect();
         let store = Arc::clone(&self.parts.store);
         let span = info_span!("bump epochs", partitions = ids.len(), round);
-        tokio::spawn(bump(store, partitions, round, self.inputs.clone()).instrument(span));
+        let bump = bump(store, partitions, round, self.inputs.clone()).instrument(span);
+        let bump = tokio::spawn(bump).abort_handle();
+        self.assignment.bumps.insert(round, bump);
     }
 
     pub(super) fn epochs(&mut self, round: u64, epochs: &HashMap<(String, i32), i64>) {
         self.assignment.bumps.remove(&round);
+        self.parts.stats.state_away(false);
         let due: Vec<PartitionId> = self
             .assignment
             .awaiting

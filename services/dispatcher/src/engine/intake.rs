@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rdkafka::Message as _;
-use tidings_delivery::{Arrival, Content, Delivery, Event, OnUnknown, Poison, RetryName, SlotId};
+use tidings_delivery::{Arrival, Class, Content, Delivery, Event, OnUnknown, Poison, RetryName, SlotId};
 use tidings_edge::config::UnknownPolicy;
 use tidings_envelope::{Message, Policy, RetryProfile};
 
@@ -43,6 +43,7 @@ impl Engine {
                 message: None,
                 key: None,
                 received: Instant::now(),
+                wanted: None,
                 last_reason: Arc::from(""),
                 class: "none",
                 trace,
@@ -69,7 +70,7 @@ impl Engine {
                 Content::Poison(Poison { reason })
             }
             Decoded::Message(message) => {
-                let delivery = self.delivery(&message);
+                let delivery = self.delivery(slot, &message);
                 if let Some(payload) = self.payloads.get_mut(&slot) {
                     payload.key = Some(key(&message));
                     payload.message = Some(message);
@@ -79,7 +80,7 @@ impl Engine {
         }
     }
 
-    fn delivery(&self, message: &Message) -> Delivery {
+    fn delivery(&self, slot: SlotId, message: &Message) -> Delivery {
         let (chat, account) = message.envelope.destination.as_ref().map_or_else(
             || (String::new(), String::new()),
             |to| (to.chat_key(), format!("{}:{}", to.platform, to.account)),
@@ -94,11 +95,25 @@ impl Engine {
             chat: chat.into(),
             account: account.into(),
             expires_at_micros: message.envelope.expires_at.map(|at| at.0),
+            class: self.class(slot, message),
             on_unknown: self.on_unknown(message),
             retry: match message.event.retry() {
                 RetryProfile::Standard => RetryName::Standard,
                 RetryProfile::Interactive => RetryName::Interactive,
             },
+        }
+    }
+
+    /// Requirement B27: what is old gets its permit after what is live.
+    fn class(&self, slot: SlotId, message: &Message) -> Class {
+        let payload = self.payloads.get(&slot);
+        let class = payload.map_or(Class::Normal, |p| self.parts.lanes.get(p.partition).class);
+        let age_micros = self.now().wall_micros - message.envelope.recorded_at.0;
+        let after_micros = self.parts.backlog_after.as_micros();
+        let old = u128::try_from(age_micros).is_ok_and(|age| age > after_micros);
+        match class {
+            Class::High | Class::Normal if old => Class::Backlog,
+            Class::High | Class::Normal | Class::Backlog | Class::Replay => class,
         }
     }
 

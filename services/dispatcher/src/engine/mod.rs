@@ -3,6 +3,7 @@
 mod assignment;
 mod intake;
 mod perform;
+mod permits;
 mod unresolved;
 
 use std::collections::{BTreeMap, HashMap};
@@ -11,8 +12,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rdkafka::message::OwnedMessage;
-use tidings_delivery::{Effect, Event, Machine, Moment, Now, PartitionId, SlotId};
+use tidings_delivery::{Effect, Event, Machine, Moment, Now, PartitionId, PermitId, SlotId};
 use tidings_edge::config::UnknownPolicy;
+use tidings_edge::rate_limit::{Limits, Notices, StoppedWhy, Want};
 use tidings_edge::registry::SchemaCache;
 use tidings_edge::telemetry::Traces;
 use tidings_envelope::Message;
@@ -50,6 +52,8 @@ pub(super) struct Payload {
     pub(super) message: Option<Arc<Message>>,
     pub(super) key: Option<Key>,
     pub(super) received: Instant,
+    /// Since when it waits for its permit.
+    pub(super) wanted: Option<Instant>,
     /// The platform's or the failure's last words.
     pub(super) last_reason: Arc<str>,
     /// The last attempt's verdict, the class of B24.
@@ -65,6 +69,8 @@ pub(super) enum Input {
         classified: Classified,
         took: Duration,
     },
+    /// The last look said that nothing may go out.
+    NotCalled(PermitId),
     DeadLettered {
         slot: SlotId,
         acknowledged: bool,
@@ -76,6 +82,10 @@ pub(super) enum Input {
     Schema {
         id: u32,
         schema_json: Result<String, String>,
+    },
+    /// Whether Postgres answered a question that was asked for its own sake.
+    StateProbed {
+        answered: bool,
     },
     /// Something that no wait mends.
     Stop(EngineError),
@@ -94,6 +104,9 @@ pub enum EngineError {
         "the kafka member has been stuck for {0:?}; the process ends so that its supervisor starts it afresh"
     )]
     MemberStuck(Duration),
+    /// The rate-limit topic demands what this build can not do.
+    #[error("the shared limit can not be kept: {0}")]
+    Limit(StoppedWhy),
     /// The group member could not be started.
     #[error("the kafka member could not be started")]
     Member(#[source] std::io::Error),
@@ -109,6 +122,8 @@ pub(crate) struct Parts {
     pub(crate) claims: Claims,
     pub(crate) answers: mpsc::UnboundedReceiver<Answered>,
     pub(crate) caller: Arc<Caller>,
+    pub(crate) limits: Limits,
+    pub(crate) notices: Notices,
     pub(crate) dead_letters: SharedDeadLetters,
     pub(crate) dead_letter_topics: HashMap<String, Arc<str>>,
     pub(crate) member: Box<dyn Fn() -> MemberOptions + Send>,
@@ -116,6 +131,7 @@ pub(crate) struct Parts {
     pub(crate) traces: Traces,
     pub(crate) policies: BTreeMap<String, UnknownPolicy>,
     pub(crate) group: String,
+    pub(crate) backlog_after: Duration,
     pub(crate) drain_deadline: Duration,
     pub(crate) call_deadline: Duration,
     pub(crate) progress_deadline: Duration,
@@ -126,6 +142,8 @@ pub(crate) struct Engine {
     parts: Parts,
     began: Instant,
     effects: Vec<Effect>,
+    /// Asked of the limiter in one go, so that they share a record.
+    wants: Vec<Want>,
     payloads: HashMap<SlotId, Payload>,
     next_slot: u64,
     unresolved: Unresolved,
@@ -134,6 +152,8 @@ pub(crate) struct Engine {
     from_engine: mpsc::UnboundedReceiver<Input>,
     member: Option<Member>,
     rejoin_at: Option<Instant>,
+    /// A question to a Postgres that did not answer before is on its way.
+    probing: bool,
     /// When a stopping worker that has left the group ends at the latest.
     leave_at: Option<Instant>,
     stopping: bool,
@@ -146,6 +166,7 @@ impl Engine {
             parts,
             began: Instant::now(),
             effects: Vec::new(),
+            wants: Vec::new(),
             payloads: HashMap::new(),
             next_slot: 0,
             unresolved: Unresolved::default(),
@@ -154,6 +175,7 @@ impl Engine {
             from_engine,
             member: None,
             rejoin_at: None,
+            probing: false,
             leave_at: None,
             stopping: false,
         }
@@ -178,12 +200,14 @@ impl Engine {
                 () = &mut shutdown, if !self.stopping => self.stop(),
                 Some(answer) = self.parts.answers.recv() => self.take_answers(answer),
                 Some(input) = self.from_engine.recv() => self.take_inputs(input)?,
+                notice = self.parts.notices.recv() => self.take_notices(notice)?,
                 Some(news) = from_kafka.recv() => {
                     self.take_news(news);
                 }
                 () = tokio::time::sleep_until(wake.into()) => self.wake(),
                 _ = housekeeping.tick() => self.keep_house()?,
             }
+            self.ask_for_permits();
             if self.done() {
                 break;
             }
@@ -361,11 +385,16 @@ impl Engine {
                 classified,
                 took,
             } => self.answered(slot, classified, took),
+            Input::NotCalled(permit) => self.tell(Event::NotCalled(permit)),
             Input::DeadLettered { slot, acknowledged } => {
                 self.tell(Event::DeadLettered { slot, acknowledged });
             }
             Input::Epochs { round, epochs } => self.epochs(round, &epochs),
             Input::Schema { id, schema_json } => self.schema(id, schema_json),
+            Input::StateProbed { answered } => {
+                self.probing = false;
+                self.parts.stats.state_away(!answered);
+            }
             Input::Stop(error) => return Err(error),
         }
         Ok(())
@@ -414,8 +443,24 @@ impl Engine {
         self.rejoin_at = Some(Instant::now() + REJOIN_WAIT);
     }
 
+    /// A worker that has nothing to write would never learn that Postgres is back.
+    fn probe_state(&mut self) {
+        if self.probing || !self.parts.stats.is_state_away() {
+            return;
+        }
+        self.probing = true;
+        let (store, inputs) = (Arc::clone(&self.parts.store), self.inputs.clone());
+        tokio::spawn(async move {
+            let answered = store.ping().await.is_ok();
+            // Closed means that the worker ended.
+            let _ = inputs.send(Input::StateProbed { answered });
+        });
+    }
+
     fn keep_house(&mut self) -> Result<(), EngineError> {
+        self.probe_state();
         let stats = &self.parts.stats;
+        stats.limits(&self.parts.limits.view());
         stats.load(self.parts.machine.load(), self.assignment.is_settled());
         stats.kafka_away(self.member.as_ref().is_none_or(|m| !m.sees_a_broker()));
         stats.oldest(

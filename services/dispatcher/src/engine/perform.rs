@@ -4,11 +4,12 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rdkafka::Message as _;
-use tidings_delivery::{DeadLetterFacts, Effect, Outcome, PartitionId, SlotId};
+use tidings_delivery::{DeadLetterFacts, Effect, Outcome, PartitionId, PermitId, SlotId};
 use tracing::{error, warn};
 
 use super::{Engine, Input, Payload};
 use crate::calls::{Attempt, Attempted};
+use crate::turn::NotItsTurn;
 use crate::claims::{Ask, Claim, Release, Settle, Start};
 use crate::consumer::ToKafka;
 use crate::stats::Line;
@@ -39,6 +40,19 @@ impl Engine {
                     self.parts.claims.claim(ask);
                 }
             }
+            Effect::Want {
+                slot,
+                permit,
+                class,
+                target,
+            } => self.want(slot, permit, class, target.as_deref()),
+            Effect::Unwant(permit) => self.unwant(permit),
+            Effect::Penalise {
+                slot,
+                target,
+                scope,
+                wait,
+            } => self.penalise(slot, target.as_deref(), scope, wait),
             Effect::Start { slot, fence } => {
                 if let Some(ask) = self.ask_about(slot, Start { fence }) {
                     self.parts.claims.start_call(ask);
@@ -49,7 +63,8 @@ impl Engine {
                 fence,
                 call,
                 target,
-            } => self.call(slot, fence, call, target),
+                permit,
+            } => self.call(slot, fence, call, target, permit),
             Effect::Settle {
                 slot,
                 settlement,
@@ -132,7 +147,15 @@ impl Engine {
         self.payloads.get_mut(&slot)?.trace.as_mut()
     }
 
-    fn call(&mut self, slot: SlotId, fence: i64, call: u32, target: Option<Arc<str>>) {
+    fn call(
+        &mut self,
+        slot: SlotId,
+        fence: i64,
+        call: u32,
+        target: Option<Arc<str>>,
+        permit: Option<PermitId>,
+    ) {
+        self.permit_used(slot);
         let message = self.payloads.get(&slot).and_then(|p| p.message.clone());
         let Some(message) = message else {
             return;
@@ -147,14 +170,31 @@ impl Engine {
             fence,
             call,
             target,
+            permit,
         };
         let caller = Arc::clone(&self.parts.caller);
         let inputs = self.inputs.clone();
-        let trace = self.trace(slot).map(|trace| trace.under());
+        let mut trace = self.trace(slot).map(|trace| trace.under());
         tokio::spawn(async move {
             let began = Instant::now();
-            let Attempted { classified, call } = caller.attempt(&attempt).await;
+            let attempted = match (caller.attempt(&attempt).await, permit) {
+                (Ok(attempted), _) => attempted,
+                (Err(NotItsTurn), Some(permit)) => {
+                    // Closed means that the worker ended.
+                    let _ = inputs.send(Input::NotCalled(permit));
+                    return;
+                }
+                (Err(NotItsTurn), None) => return,
+            };
+            let Attempted {
+                classified,
+                fetch,
+                call,
+            } = attempted;
             let took = began.elapsed();
+            if let (Some(trace), Some(facts)) = (&mut trace, fetch) {
+                trace.fetched(&facts);
+            }
             if let (Some(trace), Some(facts)) = (trace, call) {
                 trace.called(&facts, attempt.call, attempt.fence, &classified);
             }

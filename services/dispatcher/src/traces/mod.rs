@@ -5,6 +5,7 @@
 //! and costs one look at its `traceparent`.
 
 mod attempt;
+mod content;
 mod parent;
 
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use crate::claims::Statement;
 use crate::stats::{Line, word};
 
 pub(crate) use attempt::{CallEnd, CallFacts, Server};
+pub(crate) use content::FetchFacts;
 pub(crate) use parent::trace_id;
 
 /// The most bytes of a record's key that a span keeps; a chat id has tens.

@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use figment::Figment;
-use figment::providers::{Env, Format, Toml};
 
+use super::layers::Layers;
 use super::{
-    AccountConfig, Config, ConfigProblem, DatabaseConfig, RegistryConfig, Secret, SecretError,
-    SecurityConfig, read_secret_file, read_secret_variable,
+    AccountConfig, Config, ConfigProblem, DatabaseConfig, RegistryConfig, S3Config, Secret,
+    SecretError, SecurityConfig, read_secret_file, read_secret_variable,
 };
 
 /// The documented default configuration, as it is embedded.
@@ -60,11 +60,12 @@ impl Config {
     /// An unreadable file, an unknown key or a wrong type, a secret in the open or one that cannot be read,
     /// values that do not fit each other.
     pub fn load(path: Option<&Path>) -> Result<Self, ConfigError> {
-        let mut figment = Figment::from(Toml::string(DEFAULT_TOML));
+        let mut layers = Layers::defaults().map_err(shape)?;
         if let Some(path) = path {
-            figment = figment.merge(Toml::string(&read_file(path)?));
+            layers = layers.with_file(path, &read_file(path)?).map_err(shape)?;
         }
-        let config = extract(&figment.merge(variables()))?;
+        let layers = layers.with_variables().map_err(shape)?;
+        let config = extract(&layers.merged())?;
         config.validate().map_err(ConfigError::Invalid)?;
         Ok(config)
     }
@@ -74,52 +75,52 @@ impl Config {
     /// # Errors
     /// None in practice; a test reads them.
     pub fn defaults() -> Result<Self, ConfigError> {
-        extract(&Figment::from(Toml::string(DEFAULT_TOML)))
+        extract(&Layers::defaults().map_err(shape)?.merged())
     }
 }
 
-fn read_file(path: &Path) -> Result<String, ConfigError> {
+pub(super) fn read_file(path: &Path) -> Result<String, ConfigError> {
     std::fs::read_to_string(path).map_err(|source| ConfigError::Unreadable {
         path: path.to_owned(),
         source,
     })
 }
 
-/// Only names with a section are settings: `TIDINGS_TOKEN`, say, may be what a `token_env` names.
-fn variables() -> Env {
-    Env::prefixed("TIDINGS_")
-        .filter(|name| name.as_str().contains("__"))
-        .split("__")
-}
-
 fn extract(figment: &Figment) -> Result<Config, ConfigError> {
-    let mut config: Config = figment
-        .extract()
-        .map_err(|error| ConfigError::Shape(Box::new(without_values(error))))?;
-    for (section, database) in [
-        ("upstream", &mut config.upstream),
-        ("state", &mut config.state),
-    ] {
-        resolve_database(section, database, figment)?;
-    }
-    resolve_sasl(&mut config.kafka.security)?;
-    resolve_registry(&mut config.registry)?;
-    for (alias, account) in &mut config.accounts {
-        resolve_account(alias, account)?;
-    }
-    Ok(config)
+    let mut config: Config = figment.extract().map_err(|error| shape(Box::new(error)))?;
+    let failed = resolve_secrets(&mut config, figment);
+    failed.into_iter().next().map_or(Ok(config), Err)
 }
 
-/// Removes what was found from a type error: it may be a secret at the wrong place.
-fn without_values(mut error: figment::Error) -> figment::Error {
+/// Reads every secret that a key points at, and returns those that are not to be had.
+pub(super) fn resolve_secrets(config: &mut Config, figment: &Figment) -> Vec<ConfigError> {
+    let mut resolved = vec![
+        resolve_database("upstream", &mut config.upstream, figment),
+        resolve_database("state", &mut config.state, figment),
+        resolve_sasl(&mut config.kafka.security),
+        resolve_registry(&mut config.registry),
+        resolve_s3(&mut config.claim_check.s3),
+    ];
+    for (alias, account) in &mut config.accounts {
+        resolved.push(resolve_account(alias, account));
+    }
+    resolved.into_iter().filter_map(Result::err).collect()
+}
+
+fn shape(error: Box<figment::Error>) -> ConfigError {
+    ConfigError::Shape(Box::new(without_values(*error)))
+}
+
+/// Removes what was found from an error: it may be a secret at the wrong place. TOML's own errors quote the line.
+pub(super) fn without_values(mut error: figment::Error) -> figment::Error {
     use figment::error::Kind;
     error.kind = match error.kind {
         Kind::InvalidType(_, expected) => Kind::Message(format!("wrong type, expected {expected}")),
         Kind::InvalidValue(_, expected) => {
             Kind::Message(format!("wrong value, expected {expected}"))
         }
-        kind @ (Kind::Message(_)
-        | Kind::InvalidLength(..)
+        Kind::Message(text) => Kind::Message(without_quote(&text)),
+        kind @ (Kind::InvalidLength(..)
         | Kind::UnknownVariant(..)
         | Kind::UnknownField(..)
         | Kind::MissingField(_)
@@ -130,6 +131,15 @@ fn without_values(mut error: figment::Error) -> figment::Error {
         | Kind::UnsupportedKey(..)) => kind,
     };
     error
+}
+
+/// The first and the last line: where, and what.
+fn without_quote(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    match (lines.next(), lines.next_back()) {
+        (Some(place), Some(what)) => format!("{place}: {what}"),
+        (place, _) => place.unwrap_or_default().to_owned(),
+    }
 }
 
 const DATABASE_REMEDY: &str =
@@ -182,6 +192,16 @@ fn resolve_registry(registry: &mut RegistryConfig) -> Result<(), ConfigError> {
         registry.password.take(),
         registry.password_file.as_deref(),
         registry.password_env.as_deref(),
+    )?;
+    Ok(())
+}
+
+fn resolve_s3(s3: &mut S3Config) -> Result<(), ConfigError> {
+    s3.secret_access_key = resolve(
+        "claim_check.s3.secret_access_key",
+        s3.secret_access_key.take(),
+        s3.secret_access_key_file.as_deref(),
+        s3.secret_access_key_env.as_deref(),
     )?;
     Ok(())
 }

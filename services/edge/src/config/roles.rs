@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::duration_list;
+use super::{RelayTuning, duration_list};
 
 /// `[relay]` (design §6).
 #[derive(Debug, Clone, Deserialize)]
@@ -42,6 +42,8 @@ pub struct RelayConfig {
     /// Without progress for this long while there is work, `/health` says so and the role restarts its parts.
     #[serde(with = "humantime_serde")]
     pub progress_deadline: Duration,
+    /// Bounds that need no change in ordinary use.
+    pub tuning: RelayTuning,
 }
 
 /// Which headers a record carries (reference/conventions.md: a header costs ≈0.5 µs and 40 bytes).
@@ -93,6 +95,18 @@ pub struct DispatcherConfig {
     /// Without progress for this long while there is work, the worker is taken for stuck.
     #[serde(with = "humantime_serde")]
     pub progress_deadline: Duration,
+    /// How often watermarks are committed while records flow.
+    #[serde(with = "humantime_serde")]
+    pub commit_interval: Duration,
+    /// Older messages get their permits after live ones (requirement B27).
+    #[serde(with = "humantime_serde")]
+    pub backlog_after: Duration,
+    /// The wait before a failed write to the state database is tried again; leases are seconds.
+    #[serde(with = "humantime_serde")]
+    pub storage_retry: Duration,
+    /// How often the group member tells its lag, whether it sees a broker, and what it holds for committed.
+    #[serde(with = "humantime_serde")]
+    pub statistics_interval: Duration,
     /// When a failed attempt is repeated.
     pub retry: RetryConfig,
     /// Event types whose policy differs here from the one that they declare.

@@ -1,35 +1,8 @@
-//! Secrets: values that must never be printed.
+//! Reading secrets from where the configuration says they are.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
-
-/// A value that must never be printed: a token, a password, a URL that may hold one.
-///
-/// `Debug` prints `Secret(..)` and there is no `Display`, so that a secret reaches a log, an error
-/// or a span only through an explicit [`Secret::expose`] (reference/conventions.md, "HTTP, CLI, files").
-#[derive(Clone, PartialEq, Eq, Deserialize)]
-#[serde(transparent)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Wraps a value.
-    pub fn new(value: impl Into<String>) -> Self {
-        Self(value.into())
-    }
-
-    /// The value itself, for the call that needs it; never for a log, an error or a span.
-    pub fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("Secret(..)")
-    }
-}
+pub use tidings_platforms::Secret;
 
 /// The most that is read from a secret's file: a PEM chain fits, a mistaken path to a big file does not.
 const SECRET_FILE_BYTES: u64 = 64 * 1024;
@@ -102,11 +75,6 @@ fn non_empty(value: String) -> Result<Secret, SecretError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn debug_prints_nothing_of_a_secret() {
-        assert_eq!(format!("{:?}", Secret::new("canary")), "Secret(..)");
-    }
 
     #[test]
     fn a_missing_variable_and_an_empty_value_are_errors() {

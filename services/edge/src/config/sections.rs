@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::Secret;
+use super::{LimitsProposal, Secret};
 
 /// A connection URL of Postgres (`postgres://user@host:port/database`), which may hold a password.
 pub type DatabaseUrl = Secret;
@@ -51,6 +51,14 @@ pub struct RegistryConfig {
     pub cache_entries: usize,
 }
 
+/// `[schemas]`: the event types.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SchemasConfig {
+    /// A folder with the layout of `schemas/`, instead of the event types that are built in.
+    pub folder: Option<PathBuf>,
+}
+
 /// `[accounts."telegram:main"]`: one platform identity that sends.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -73,6 +81,9 @@ pub struct AccountConfig {
     /// The most calls in flight of this account in one worker, instead of
     /// `dispatcher.max_in_flight_calls_per_account`.
     pub max_in_flight_calls: Option<usize>,
+    /// The limits that are proposed for this account's scope; the rate-limit topic has the word once it knows the scope.
+    /// Absent: the platform's exact limits.
+    pub limits: Option<LimitsProposal>,
 }
 
 /// The accounts by their chat key prefix, `platform:alias`.

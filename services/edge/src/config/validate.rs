@@ -1,8 +1,11 @@
 //! The rules between settings. Each problem names the key, its value and what to do.
 
 mod accounts;
+mod claim_check;
 mod kafka;
+mod limits;
 mod roles;
+mod tuning;
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -67,6 +70,8 @@ impl Config {
         registry(self, &mut problems);
         roles::relay(self, &mut problems);
         roles::dispatcher(self, &mut problems);
+        limits::limits(&self.limits, &mut problems);
+        claim_check::claim_check(self, &mut problems);
         accounts::accounts(self, &mut problems);
         match problems.0.as_slice() {
             [] => Ok(()),

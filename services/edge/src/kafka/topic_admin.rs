@@ -8,12 +8,12 @@ use rdkafka::admin::{
 };
 use rdkafka::client::DefaultClientContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::metadata::MetadataPartition;
 
 use super::admin_config;
-use super::topic_fit::{
-    Settings, TopicProblem, missing_problem, partition_problem, setting_problems,
-};
+use super::topic_fit::TopicProblem;
 use super::topic_specs::{TopicSpec, specs};
+use super::topic_view::{PresentTopic, Settings, TopicView};
 use crate::config::{Config, KafkaConfig};
 
 /// What [`apply`] did to one topic.
@@ -64,6 +64,8 @@ type Admin = AdminClient<DefaultClientContext>;
 /// A topic that exists.
 struct Present {
     partitions: u32,
+    /// Copies of the partition that has the fewest.
+    replicas: u32,
     /// Whether each partition has a leader, so that it can be written to.
     led: bool,
 }
@@ -78,22 +80,23 @@ type Found = BTreeMap<String, Present>;
 /// Existing topics do not fit, or the cluster cannot be asked or refuses.
 pub async fn apply(config: &Config) -> Result<Vec<TopicChange>, TopicsError> {
     let admin = Topics::new(&config.kafka)?;
-    let specs = specs(config);
-    let found = admin.partitions().await?;
-    let (present, missing): (Vec<_>, Vec<_>) = specs
-        .iter()
-        .partition(|spec| found.contains_key(&spec.name));
-    admin.check(&present, &found).await?;
+    let views = admin.views(config).await?;
+    let missing = missing(&views)?;
     if missing.is_empty() {
         return Ok(Vec::new());
     }
     admin.create(&missing).await?;
     admin.wait_for(&missing).await?;
-    let created = missing.iter().map(|spec| TopicChange::Created {
-        name: spec.name.clone(),
-        partitions: spec.partitions,
-    });
-    Ok(created.collect())
+    Ok(changes(&missing))
+}
+
+/// What [`apply`] would do, without doing it.
+///
+/// # Errors
+/// As [`apply`], but for what only the cluster's refusal shows.
+pub async fn plan(config: &Config) -> Result<Vec<TopicChange>, TopicsError> {
+    let views = inspect(config).await?;
+    Ok(changes(&missing(&views)?))
 }
 
 /// Checks that every topic exists and fits. Needs the right to describe topics and their settings.
@@ -101,19 +104,39 @@ pub async fn apply(config: &Config) -> Result<Vec<TopicChange>, TopicsError> {
 /// # Errors
 /// Topics are missing or do not fit, or the cluster cannot be asked.
 pub async fn check(config: &Config) -> Result<(), TopicsError> {
-    let admin = Topics::new(&config.kafka)?;
-    let specs = specs(config);
-    let found = admin.partitions().await?;
-    let missing: Vec<TopicProblem> = specs
-        .iter()
-        .filter(|spec| !found.contains_key(&spec.name))
-        .map(missing_problem)
-        .collect();
-    if !missing.is_empty() {
-        return Err(TopicsError::Unfit(missing));
+    refuse(inspect(config).await?.iter().flat_map(TopicView::problems))
+}
+
+/// Every topic that Tidings needs, beside what the cluster has of it.
+///
+/// # Errors
+/// The cluster cannot be asked.
+pub async fn inspect(config: &Config) -> Result<Vec<TopicView>, TopicsError> {
+    Topics::new(&config.kafka)?.views(config).await
+}
+
+/// The topics that can be made, unless those that exist do not fit: then nothing is.
+fn missing(views: &[TopicView]) -> Result<Vec<&TopicSpec>, TopicsError> {
+    let (present, missing): (Vec<_>, Vec<_>) =
+        views.iter().partition(|view| view.present.is_some());
+    refuse(present.into_iter().flat_map(TopicView::problems))?;
+    Ok(missing.into_iter().map(|view| &view.spec).collect())
+}
+
+fn refuse(problems: impl Iterator<Item = TopicProblem>) -> Result<(), TopicsError> {
+    let problems: Vec<TopicProblem> = problems.collect();
+    match problems.as_slice() {
+        [] => Ok(()),
+        [..] => Err(TopicsError::Unfit(problems)),
     }
-    let all: Vec<&TopicSpec> = specs.iter().collect();
-    admin.check(&all, &found).await
+}
+
+fn changes(missing: &[&TopicSpec]) -> Vec<TopicChange> {
+    let created = missing.iter().map(|spec| TopicChange::Created {
+        name: spec.name.clone(),
+        partitions: spec.partitions,
+    });
+    created.collect()
 }
 
 /// An administrative client and its bound.
@@ -148,6 +171,7 @@ impl Topics {
             let partitions = topic.partitions();
             let present = Present {
                 partitions: u32::try_from(partitions.len()).unwrap_or(u32::MAX),
+                replicas: fewest_replicas(partitions),
                 led: partitions.iter().all(|partition| partition.leader() >= 0),
             };
             (topic.name().to_owned(), present)
@@ -155,19 +179,26 @@ impl Topics {
         Ok(counted.collect())
     }
 
-    async fn check(&self, specs: &[&TopicSpec], found: &Found) -> Result<(), TopicsError> {
-        let mut problems = Vec::new();
-        for (spec, settings) in specs.iter().zip(self.describe(specs).await?) {
-            let partitions = found
-                .get(&spec.name)
-                .map_or(0, |present| present.partitions);
-            problems.extend(partition_problem(spec, partitions));
-            problems.extend(setting_problems(spec, &settings));
-        }
-        match problems.as_slice() {
-            [] => Ok(()),
-            _ => Err(TopicsError::Unfit(problems)),
-        }
+    async fn views(&self, config: &Config) -> Result<Vec<TopicView>, TopicsError> {
+        let specs = specs(config);
+        let found = self.partitions().await?;
+        let there = specs.iter().filter(|spec| found.contains_key(&spec.name));
+        let there: Vec<&TopicSpec> = there.collect();
+        let described = self.describe(&there).await?;
+        let mut settings: BTreeMap<String, Settings> = there
+            .iter()
+            .map(|spec| spec.name.clone())
+            .zip(described)
+            .collect();
+        let views = specs.into_iter().map(|spec| {
+            let present = found.get(&spec.name).map(|present| PresentTopic {
+                partitions: present.partitions,
+                replicas: present.replicas,
+                settings: settings.remove(&spec.name).unwrap_or_default(),
+            });
+            TopicView { spec, present }
+        });
+        Ok(views.collect())
     }
 
     /// The settings of topics, in their order.
@@ -237,7 +268,7 @@ impl Topics {
     }
 }
 
-fn settings(resource: ConfigResource) -> (String, Settings) {
+pub(super) fn settings(resource: ConfigResource) -> (String, Settings) {
     use rdkafka::admin::OwnedResourceSpecifier;
     let name = match resource.specifier {
         OwnedResourceSpecifier::Topic(name) | OwnedResourceSpecifier::Group(name) => name,
@@ -246,6 +277,11 @@ fn settings(resource: ConfigResource) -> (String, Settings) {
     let entries = resource.entries.into_iter();
     let values = entries.filter_map(|entry| Some((entry.name, entry.value?)));
     (name, values.collect())
+}
+
+fn fewest_replicas(partitions: &[MetadataPartition]) -> u32 {
+    let counts = partitions.iter().map(|p| p.replicas().len());
+    u32::try_from(counts.min().unwrap_or(0)).unwrap_or(u32::MAX)
 }
 
 fn new_topic(spec: &TopicSpec) -> NewTopic<'_> {
@@ -257,7 +293,7 @@ fn new_topic(spec: &TopicSpec) -> NewTopic<'_> {
         .fold(topic, |topic, (key, value)| topic.set(key, value))
 }
 
-fn doing(doing: &'static str) -> impl FnOnce(KafkaError) -> TopicsError {
+pub(super) fn doing(doing: &'static str) -> impl FnOnce(KafkaError) -> TopicsError {
     move |source| TopicsError::Kafka { doing, source }
 }
 

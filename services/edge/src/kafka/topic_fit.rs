@@ -1,8 +1,7 @@
 //! When an existing topic fits what Tidings needs (design §4).
 
-use std::collections::BTreeMap;
-
 use super::topic_specs::TopicSpec;
+use super::topic_view::Settings;
 
 /// What does not fit about one topic.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,9 +18,6 @@ pub struct TopicProblem {
     /// What to do.
     pub remedy: String,
 }
-
-/// A topic's settings by Kafka's names.
-pub(super) type Settings = BTreeMap<String, String>;
 
 /// Settings without which a promise breaks. The others are advice to whoever creates the topic.
 const RELIED_ON: [&str; 5] = [
@@ -70,6 +66,26 @@ pub(super) fn setting_problems(spec: &TopicSpec, found: &Settings) -> Vec<TopicP
             (!fits(key, expected, value)).then(|| setting_problem(spec, key, expected, value))
         })
         .collect()
+}
+
+/// The problem of a topic that wants more copies in sync than it has: with `acks=all` no record is ever acknowledged.
+pub(super) fn replica_problem(
+    spec: &TopicSpec,
+    replicas: u32,
+    found: &Settings,
+) -> Option<TopicProblem> {
+    let in_sync: u32 = found.get("min.insync.replicas")?.parse().ok()?;
+    (in_sync > replicas).then(|| TopicProblem {
+        topic: spec.name.clone(),
+        what: "min.insync.replicas".into(),
+        found: in_sync.to_string(),
+        expected: format!("at most {replicas}, the copies it has"),
+        remedy: format!(
+            "kafka-configs.sh --alter --entity-type topics --entity-name {} --add-config min.insync.replicas={}, or give the topic more copies",
+            spec.name,
+            replicas.max(1)
+        ),
+    })
 }
 
 /// A larger record limit does no harm. A longer retention would: records would outlive the claims that
@@ -139,6 +155,19 @@ mod tests {
             found.insert("max.message.bytes".into(), bytes.into());
             assert_eq!(setting_problems(&spec, &found).len(), problems, "{bytes}");
         }
+    }
+
+    #[test]
+    fn more_copies_in_sync_than_there_are_is_a_problem() {
+        let spec = dead_letters();
+        let mut found = settings_of(&spec);
+        found.insert("min.insync.replicas".into(), "2".into());
+        assert_eq!(replica_problem(&spec, 2, &found), None);
+        let problem = replica_problem(&spec, 1, &found).unwrap();
+        assert!(
+            problem.remedy.contains("min.insync.replicas=1"),
+            "{problem}"
+        );
     }
 
     #[test]

@@ -32,6 +32,9 @@ impl TopicSpec {
     }
 }
 
+/// The largest record of the rate-limit topic: a part of a snapshot (design §9), whatever events may take.
+const RATE_LIMIT_RECORD_BYTES: u32 = 1_048_576;
+
 const DAY: Duration = Duration::from_secs(86_400);
 
 /// Every topic, in the order of design §4's table.
@@ -70,6 +73,8 @@ fn dead_letters(kafka: &KafkaConfig, platform: &str) -> TopicSpec {
 fn rate_limit(kafka: &KafkaConfig) -> TopicSpec {
     let mut spec = one(kafka, rate_limit_topic(kafka), 2 * DAY);
     replace(&mut spec, "message.timestamp.type", "LogAppendTime".into());
+    let largest = kafka.max_message_bytes.max(RATE_LIMIT_RECORD_BYTES);
+    replace(&mut spec, "max.message.bytes", largest.to_string());
     spec
 }
 

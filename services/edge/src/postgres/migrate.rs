@@ -15,6 +15,10 @@ const MIGRATIONS: &[(&str, &str)] = &[
         "0002_claim_partitions",
         include_str!("../../migrations/0002_claim_partitions.sql"),
     ),
+    (
+        "0003_penalties",
+        include_str!("../../migrations/0003_penalties.sql"),
+    ),
 ];
 
 /// `tidings` in ASCII: the advisory lock under which one process at a time migrates.
@@ -51,6 +55,16 @@ pub async fn migrate(client: &mut Client) -> Result<Vec<&'static str>, PostgresE
     let committed = transaction.commit().await;
     committed.map_err(PostgresError::doing("commit the migrations"))?;
     Ok(applied)
+}
+
+/// Every migration of this binary, in order: its name and the SHA-256 of its text, as `tidings_delivery.migrations` has
+/// them once it is applied.
+pub(crate) fn embedded_migrations() -> Vec<(&'static str, Vec<u8>)> {
+    let digest = |sql: &str| Sha256::digest(sql.as_bytes()).to_vec();
+    MIGRATIONS
+        .iter()
+        .map(|&(name, sql)| (name, digest(sql)))
+        .collect()
 }
 
 async fn lock(transaction: &Transaction<'_>) -> Result<(), PostgresError> {

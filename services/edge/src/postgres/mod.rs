@@ -9,8 +9,10 @@ mod partitions;
 
 pub use connect::{connect, is_connection_url, pool};
 pub use deadpool_postgres::{Object as PooledClient, Pool};
+pub(crate) use migrate::embedded_migrations;
 pub use migrate::migrate;
 pub use outbox::apply_outbox;
+pub(crate) use outbox::outbox_functions;
 pub use partitions::{
     drop_claim_partitions, ensure_claim_partitions, ensure_claim_partitions_ahead,
 };

@@ -15,7 +15,7 @@ pub(super) fn fingerprint(schema_json: &str) -> Option<Vec<u8>> {
 
 /// Whether two schemas read the same bytes alike: the texts may differ in order, white space, documentation or in
 /// how a name or a type is spelled out.
-pub(super) fn same_schema(left_json: &str, right_json: &str) -> bool {
+pub(crate) fn same_schema(left_json: &str, right_json: &str) -> bool {
     if let (Some(left), Some(right)) = (fingerprint(left_json), fingerprint(right_json))
         && left == right
     {

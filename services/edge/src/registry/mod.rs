@@ -5,9 +5,12 @@ mod client;
 mod fingerprint;
 mod memory;
 mod store;
+mod subjects;
 
 pub use cache::SchemaCache;
 pub use client::RegistryClient;
+pub(crate) use fingerprint::same_schema;
+pub use subjects::{RegisteredEdition, Subjects, SubjectsError};
 
 use std::sync::Arc;
 

@@ -22,6 +22,8 @@ pub const RELAY_SHARDS: &str = "tidings_relay_shards";
 pub const DELIVERIES_TOTAL: &str = "tidings_deliveries_total";
 /// Counter `{platform,account,verdict}`: calls of a platform.
 pub const ATTEMPTS_TOTAL: &str = "tidings_attempts_total";
+/// Counter `{outcome}`: fetches of claim checks' contents; `fetched`, `cached`, or the word of what failed.
+pub const CONTENT_FETCHES_TOTAL: &str = "tidings_content_fetches_total";
 /// Histogram `{platform,account}`: one call of a platform, in seconds.
 pub const ATTEMPT_DURATION_SECONDS: &str = "tidings_attempt_duration_seconds";
 /// Histogram `{platform,lane}`: from `recorded_at` to the platform's acceptance, in seconds.
@@ -84,6 +86,10 @@ const COUNTERS: &[(&str, &str)] = &[
         "Settled messages and suppressed duplicates",
     ),
     (ATTEMPTS_TOTAL, "Calls of a platform, by verdict"),
+    (
+        CONTENT_FETCHES_TOTAL,
+        "Fetches of claim checks' contents, by outcome",
+    ),
     (
         FENCED_TOTAL,
         "Work abandoned because another worker owns it",

@@ -3,7 +3,9 @@
 
 mod kafka;
 mod postgres;
+mod rate_limit;
 mod registry;
+mod subjects;
 
 use tidings_edge::config::{Config, DatabaseUrl};
 use tidings_stack::Stack;

@@ -29,7 +29,10 @@ async fn concurrent_starts_migrate_once() {
     let (first, second, third) = tokio::join!(start(), start(), start());
     let mut applied = [first, second, third].concat();
     applied.sort_unstable();
-    assert_eq!(applied, ["0001_claims", "0002_claim_partitions"]);
+    assert_eq!(
+        applied,
+        ["0001_claims", "0002_claim_partitions", "0003_penalties"]
+    );
     assert!(start().await.is_empty());
 }
 

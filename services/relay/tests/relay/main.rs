@@ -5,6 +5,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod claim_check;
 mod order;
 mod rejected;
 mod roles;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use crate::limits::Exceeded;
+
 /// One received call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
@@ -23,6 +25,15 @@ pub struct Entry {
     pub attempt: Option<String>,
     /// Whether a person would see the message, whatever the caller was answered.
     pub accepted: bool,
+    /// Whether it was too much for a limit of the platform ([`crate::limits`]), refused for it or not.
+    #[serde(default)]
+    pub over_limit: bool,
+    /// Which limit that was.
+    #[serde(default)]
+    pub exceeded: Option<Exceeded>,
+    /// Whether it came inside a penalty that a 429 had announced, the excuse aside ([`crate::limits::Limits::excuse_ms`]).
+    #[serde(default)]
+    pub in_penalty: bool,
     /// The platform's id of the message; only if it was accepted.
     pub message_id: Option<i64>,
     /// What the caller was answered; none as long as the call is in progress, and for good if the caller left before.
@@ -92,6 +103,8 @@ pub(crate) struct Arrival {
     pub(crate) parse_mode: Option<String>,
     pub(crate) attempt: Option<String>,
     pub(crate) accepted: bool,
+    pub(crate) exceeded: Option<Exceeded>,
+    pub(crate) in_penalty: bool,
 }
 
 impl Arrival {
@@ -107,6 +120,9 @@ impl Arrival {
             parse_mode: self.parse_mode,
             attempt: self.attempt,
             accepted: self.accepted,
+            over_limit: self.exceeded.is_some(),
+            exceeded: self.exceeded,
+            in_penalty: self.in_penalty,
             message_id,
             answer: None,
         }

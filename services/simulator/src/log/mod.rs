@@ -30,6 +30,12 @@ pub struct Stats {
     pub received: u64,
     /// Of these, those that a person would see.
     pub accepted: u64,
+    /// Of these, those that were too much for a limit.
+    #[serde(default)]
+    pub over_limit: u64,
+    /// Of these, those inside a penalty that was announced.
+    #[serde(default)]
+    pub in_penalty: u64,
     /// Of these, those in progress, or whose caller left before an answer.
     pub unanswered: u64,
     /// Of these, the others by answer: the status, else `lost`, `hang` or `reset`.

@@ -35,6 +35,8 @@ struct Sink {
 #[derive(Default)]
 struct Counts {
     accepted: u64,
+    over_limit: u64,
+    in_penalty: u64,
     answered: BTreeMap<Outcome, u64>,
     refused: u64,
 }
@@ -123,6 +125,8 @@ impl State {
         Stats {
             received,
             accepted: self.counts.accepted,
+            over_limit: self.counts.over_limit,
+            in_penalty: self.counts.in_penalty,
             unanswered: received.saturating_sub(answered),
             by_answer: self.counts.answered.iter().map(named).collect(),
             refused: self.counts.refused,
@@ -144,6 +148,8 @@ impl State {
 
     fn take(&mut self, entry: Entry) {
         self.counts.accepted += u64::from(entry.accepted);
+        self.counts.over_limit += u64::from(entry.over_limit);
+        self.counts.in_penalty += u64::from(entry.in_penalty);
         let last_message_id = entry.message_id.unwrap_or_default();
         self.next_message_id = self.next_message_id.max(last_message_id.saturating_add(1));
         self.store.push(entry);

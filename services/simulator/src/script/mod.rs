@@ -13,7 +13,7 @@
 //! ```
 //!
 //! A call that no rule fits, and one that a rule answers with `"ok"`, is answered as Telegram would. A call that Telegram
-//! would refuse for its own faults is refused before any rule is looked at.
+//! would refuse for its own faults, or that a limit refuses ([`crate::limits`]), is refused before any rule is looked at.
 
 mod engine;
 mod validate;
@@ -21,6 +21,8 @@ mod validate;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::limits::PenaltyScope;
 
 pub(crate) use engine::Engine;
 pub use engine::{RuleCount, ScriptReport};
@@ -119,10 +121,13 @@ pub enum Answer {
     Lost,
     /// Not accepted: the connection is reset.
     Reset,
-    /// Refused with 429, or in one of its disguises.
+    /// Refused with 429, or in one of its disguises; a penalty runs from the answer on ([`crate::limits`]).
     Throttle {
         /// Seconds to wait.
         retry_after: u64,
+        /// What the penalty holds (default `"chat"`). No answer says it.
+        #[serde(default)]
+        scope: PenaltyScope,
         /// Where the seconds stand.
         #[serde(default, rename = "in")]
         form: ThrottleForm,

@@ -7,6 +7,7 @@ use axum::response::{IntoResponse, Response};
 use super::call::Call;
 use super::reply::{self, Fault, Reply};
 use crate::connection::Connection;
+use crate::limits::PenaltyScope;
 use crate::log::Outcome;
 use crate::script::Answer;
 use crate::shared::Shared;
@@ -44,7 +45,9 @@ impl Ending {
             Answer::Lost => return Self::Lost,
             Answer::Reset => return Self::Reset,
             Answer::Ok => reply::success(call, message_id.unwrap_or_default(), at),
-            Answer::Throttle { retry_after, form } => reply::throttled(*retry_after, *form),
+            Answer::Throttle {
+                retry_after, form, ..
+            } => reply::throttled(*retry_after, *form),
             Answer::ServerError { status, html, .. } => reply::server_error(*status, *html),
             Answer::Blocked => Fault::new(403, "Forbidden: bot was blocked by the user").reply(),
             Answer::ChatNotFound => Fault::new(400, "Bad Request: chat not found").reply(),
@@ -64,11 +67,47 @@ impl Ending {
     }
 }
 
+/// The penalty that runs once its 429 is answered.
+pub(super) struct Announcement {
+    pub(super) account: String,
+    pub(super) chat_id: String,
+    pub(super) scope: PenaltyScope,
+    pub(super) retry_after: u64,
+}
+
+impl Announcement {
+    /// The penalty that `answer` to `call` of `account` announces, if it does.
+    pub(super) fn of(answer: &Answer, call: &Call, account: &str) -> Option<Self> {
+        match answer {
+            Answer::Throttle {
+                retry_after, scope, ..
+            } => Some(Self {
+                account: account.to_owned(),
+                chat_id: call.chat_id.clone(),
+                scope: *scope,
+                retry_after: *retry_after,
+            }),
+            Answer::Ok
+            | Answer::Hang
+            | Answer::HangAccepted
+            | Answer::Lost
+            | Answer::Reset
+            | Answer::ServerError { .. }
+            | Answer::Blocked
+            | Answer::ChatNotFound
+            | Answer::Migrated { .. }
+            | Answer::Unauthorized
+            | Answer::Raw { .. } => None,
+        }
+    }
+}
+
 /// A call that is in the log and not answered yet.
 pub(super) struct Progress<'a> {
     pub(super) shared: &'a Shared,
     pub(super) connection: &'a Connection,
     pub(super) seq: u64,
+    pub(super) announcement: Option<Announcement>,
 }
 
 impl Progress<'_> {
@@ -84,6 +123,7 @@ impl Progress<'_> {
         match ending {
             Ending::Reply(reply) => {
                 self.note(Outcome::Status(reply.status));
+                self.announce();
                 reply.into_response()
             }
             Ending::Lost => {
@@ -99,6 +139,19 @@ impl Progress<'_> {
                 self.shared.stopped().await;
                 self.cut(Connection::close)
             }
+        }
+    }
+
+    fn announce(&self) {
+        if let Some(Announcement {
+            account,
+            chat_id,
+            scope,
+            retry_after,
+        }) = &self.announcement
+        {
+            let limits = &self.shared.limits;
+            limits.announce(account, chat_id, *scope, *retry_after);
         }
     }
 

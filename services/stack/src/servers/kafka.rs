@@ -21,7 +21,6 @@ use crate::programs;
 
 /// Clients' and the controller's.
 pub(super) const PORTS: usize = 2;
-const HEAP: &str = "-Xmx512m";
 const SETTINGS: &str = include_str!("../../files/kafka.properties");
 const LOGGING: &str = include_str!("../../files/log4j2.properties");
 const SETTINGS_FILE: &str = "server.properties";
@@ -35,6 +34,8 @@ pub(crate) struct Kafka {
 }
 
 impl Kafka {
+    pub(crate) const HEAP: &str = "-Xmx512m";
+
     /// With its files in `folder`, which exists.
     pub(crate) fn new(folder: PathBuf, cache: Option<&Path>) -> Result<Self, StackError> {
         Ok(Self {
@@ -47,6 +48,15 @@ impl Kafka {
     /// The bootstrap servers.
     pub(crate) fn brokers(ports: &[u16]) -> String {
         format!("127.0.0.1:{}", super::first(ports))
+    }
+
+    /// The settings that hold wherever it runs, without its addresses.
+    #[cfg(feature = "containers")]
+    pub(crate) fn settings() -> impl Iterator<Item = (&'static str, &'static str)> {
+        SETTINGS
+            .lines()
+            .filter(|line| !line.starts_with('#'))
+            .filter_map(|line| line.split_once('='))
     }
 
     pub(super) async fn prepare(
@@ -108,7 +118,7 @@ impl Kafka {
             vec![format!("-Dlog4j2.configurationFile={LOGGING_FILE}").into()];
         flags.extend(["-cp".into(), self.jars.join("*").into(), class.into()]);
         flags.extend(arguments.iter().map(OsString::from));
-        java::launch(&self.java, &self.folder, HEAP, flags)
+        java::launch(&self.java, &self.folder, Self::HEAP, flags)
     }
 
     fn meta_file(&self) -> PathBuf {

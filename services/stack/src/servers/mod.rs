@@ -24,7 +24,7 @@ pub(crate) use registry::Registry;
 pub(crate) type NotYet = Box<dyn Error + Send + Sync>;
 
 /// How long one look at a server's health may take.
-const LOOK_DEADLINE: Duration = Duration::from_secs(2);
+pub(crate) const LOOK_DEADLINE: Duration = Duration::from_secs(2);
 
 /// One server, not its process: what stays the same over restarts.
 pub(crate) enum Server {
@@ -127,7 +127,7 @@ async fn run_tool(
 
 /// For looking at a part's health. No idle connections: they would belong to one test's runtime, and be used by the next
 /// one's.
-fn http_client(part: Part) -> Result<reqwest::Client, StackError> {
+pub(crate) fn http_client(part: Part) -> Result<reqwest::Client, StackError> {
     reqwest::Client::builder()
         .no_proxy()
         .pool_max_idle_per_host(0)

@@ -14,8 +14,6 @@ use crate::part::Part;
 use crate::process::{Launch, OwnProcess, User, postgres_user};
 use crate::programs;
 
-const SUPERUSER: &str = "tidings";
-
 pub(crate) struct Postgres {
     programs: PathBuf,
     folder: PathBuf,
@@ -23,6 +21,8 @@ pub(crate) struct Postgres {
 }
 
 impl Postgres {
+    /// The user that owns everything.
+    pub(crate) const SUPERUSER: &str = "tidings";
     /// The database that every cluster has.
     pub(crate) const MAINTENANCE: &str = "postgres";
     /// The database that a stack's address names.
@@ -47,7 +47,10 @@ impl Postgres {
 
     /// The connection string of a database.
     pub(crate) fn url(port: u16, database: &str) -> String {
-        format!("postgresql://{SUPERUSER}@127.0.0.1:{port}/{database}")
+        format!(
+            "postgresql://{}@127.0.0.1:{port}/{database}",
+            Self::SUPERUSER
+        )
     }
 
     pub(super) async fn prepare(&self, log: &PartLog, deadline: Instant) -> Result<(), StackError> {
@@ -63,7 +66,7 @@ impl Postgres {
             "--no-sync",
             "--auth=trust",
             "--username",
-            SUPERUSER,
+            Self::SUPERUSER,
             "--encoding=UTF8",
             "--locale=C",
             "--pgdata",

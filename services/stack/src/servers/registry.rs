@@ -12,7 +12,7 @@ use crate::programs;
 const HEAP: &str = "-Xmx256m";
 /// A file, so that ids survive a restart (design §5), written at each commit, so that they survive a kill: by default H2
 /// writes half a second later.
-const DATABASE: &str = "jdbc:h2:file:./data;WRITE_DELAY=0";
+const DATABASE_OPTIONS: &str = "WRITE_DELAY=0";
 
 pub(crate) struct Registry {
     java: PathBuf,
@@ -37,12 +37,17 @@ impl Registry {
         format!("http://127.0.0.1:{}/apis/ccompat/v7", first(ports))
     }
 
+    /// The connection string of its database in `folder`.
+    pub(crate) fn database(folder: &str) -> String {
+        format!("jdbc:h2:file:{folder}/data;{DATABASE_OPTIONS}")
+    }
+
     pub(super) fn launch(&self, ports: &[u16]) -> Launch {
         let flags: Vec<OsString> = vec!["-jar".into(), self.jar.clone().into()];
         let environment = vec![
             ("QUARKUS_HTTP_HOST", "127.0.0.1".into()),
             ("QUARKUS_HTTP_PORT", first(ports).to_string().into()),
-            ("REGISTRY_DATASOURCE_URL", DATABASE.into()),
+            ("REGISTRY_DATASOURCE_URL", Self::database(".").into()),
         ];
         Launch {
             environment,

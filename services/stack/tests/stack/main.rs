@@ -2,6 +2,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod answers;
+#[cfg(feature = "containers")]
+mod containers;
 mod death;
 mod faults;
 mod folders;

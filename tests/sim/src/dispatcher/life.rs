@@ -66,6 +66,7 @@ impl Worker {
             machine: Machine::new(options(limits, 0)),
             moment_ahead: 0,
             wall_skew_micros: 0,
+            wishes: BTreeMap::new(),
             slots: BTreeMap::new(),
             assignments: BTreeMap::new(),
             unresolved: BTreeMap::new(),
@@ -100,6 +101,7 @@ impl World {
         worker.wall_skew_micros =
             self.random.between(0, 2 * WALL_SKEW_MAX) as i64 - WALL_SKEW_MAX as i64;
         self.workers[index] = worker;
+        self.limit_accounts(index);
         let reference = self.reference(index);
         note!(self, "{reference} starts");
         let join = Happening::Group(GroupStep::Join(reference));

@@ -5,6 +5,7 @@ mod life;
 mod membership;
 mod news;
 mod perform;
+mod permits;
 mod records;
 mod worker;
 
@@ -17,6 +18,7 @@ use crate::world::World;
 
 pub(crate) use life::draw_limits;
 pub(crate) use news::WorkerNews;
+pub(crate) use permits::Wish;
 use worker::{Assignment, Held, Leaving, Phase};
 pub(crate) use worker::{Worker, WorkerRef};
 
@@ -61,6 +63,13 @@ impl World {
             self.perform(to, effect);
         }
         self.tick_later(to);
+        let worker = &self.workers[to.worker];
+        if worker.machine.load().records == 0 {
+            self.check(invariants::an_idle_worker_wants_nothing(
+                to.worker,
+                worker.wishes.len(),
+            ));
+        }
         let worker = &self.workers[to.worker];
         self.check(invariants::nothing_is_unbounded(
             to,

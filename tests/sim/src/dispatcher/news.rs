@@ -1,8 +1,9 @@
 //! What workers get to know, and when: a frozen one when it thaws, a dead one never.
 
-use tidings_delivery::{Event, PartitionId, SlotId};
+use tidings_delivery::{Event, PartitionId, PermitId, SlotId};
 use tidings_platforms::Verdict;
 
+use super::permits::PermitNews;
 use super::{Leaving, WorkerRef};
 use crate::happening::Happening;
 use crate::world::World;
@@ -27,6 +28,9 @@ pub(crate) enum WorkerNews {
     SchemaKnown(PartitionId, usize),
     SendCommits,
     CommitRefused(PartitionId, u64),
+    Permit(PermitId, PermitNews),
+    /// The last look said that the permit is void: nothing went out.
+    CallVoided(PermitId),
     /// The first byte of a call goes out.
     Depart(usize),
     CallAnswered(usize, Verdict),
@@ -107,6 +111,8 @@ impl World {
             WorkerNews::CommitRefused(partition, generation) => {
                 self.commit_again(to, partition, generation);
             }
+            WorkerNews::Permit(permit, news) => self.permit_news(to, permit, news),
+            WorkerNews::CallVoided(permit) => self.tell(to, Event::NotCalled(permit)),
             WorkerNews::Depart(attempt) => self.depart(to, attempt),
             WorkerNews::CallAnswered(attempt, verdict) => self.call_answered(to, attempt, verdict),
             WorkerNews::CallDeadline(attempt) => {

@@ -31,12 +31,21 @@ impl World {
                     self.send(to, start);
                 }
             }
+            Effect::Want { permit, .. } => self.want(to, permit),
+            Effect::Penalise { .. } => self.counts.add("penalties told to the limit"),
+            Effect::Unwant(permit) => self.unwant(to, permit),
             Effect::Call {
-                slot, fence, call, ..
+                slot,
+                fence,
+                call,
+                permit,
+                ..
             } => {
                 self.check(self.may_begin(to, slot));
                 self.spring(to, Step::Call);
-                self.call(to, slot, fence, call);
+                if self.last_look(to, slot, permit) {
+                    self.call(to, slot, fence, call);
+                }
             }
             Effect::Settle {
                 slot,

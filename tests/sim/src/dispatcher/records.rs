@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tidings_delivery::{Arrival, Content, Delivery, Event, OnUnknown, PartitionId, Poison, SlotId};
+use tidings_delivery::{Arrival, Class, Content, Delivery, Event, OnUnknown, PartitionId, Poison, SlotId};
 
 use super::{Held, Phase, WorkerNews, WorkerRef};
 use crate::kafka::Record;
@@ -131,6 +131,7 @@ impl World {
             chat: Arc::from(format!("{account}:{}", message.chat)),
             account: Arc::from(account),
             expires_at_micros: message.expires_at_micros,
+            class: Class::ALL[message.chat % Class::ALL.len()],
             on_unknown: if message.park {
                 OnUnknown::Park
             } else {

@@ -1,9 +1,9 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 
-use tidings_delivery::{Machine, PartitionId, SlotId};
+use tidings_delivery::{Machine, PartitionId, PermitId, SlotId};
 
-use super::WorkerNews;
+use super::{WorkerNews, Wish};
 use crate::chaos::{Blow, Step};
 use crate::claims::Statement;
 use crate::kafka::Record;
@@ -35,6 +35,8 @@ pub(crate) struct Worker {
     /// What the worker's own monotonic clock says more than the world's.
     pub(super) moment_ahead: u64,
     pub(super) wall_skew_micros: i64,
+    /// What its limiter was asked for.
+    pub(super) wishes: BTreeMap<PermitId, Wish>,
     pub(super) slots: BTreeMap<SlotId, Held>,
     pub(super) assignments: BTreeMap<PartitionId, Assignment>,
     /// Slots of a record key whose schema is being fetched, in order.

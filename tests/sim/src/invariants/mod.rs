@@ -4,6 +4,7 @@
 
 mod calls;
 mod claims;
+mod permits;
 mod posts;
 mod relay;
 mod rest;
@@ -19,6 +20,9 @@ pub(crate) use claims::{
     a_fence_only_grows, an_assignment_has_an_epoch_of_its_own, no_claim_of_an_old_epoch_succeeds,
     no_claim_while_another_holds_one, started_is_taken_back_only_when_nothing_was_posted,
     started_is_the_holders_alone,
+};
+pub(crate) use permits::{
+    a_limited_call_has_its_permit, a_wish_has_its_own_number, an_idle_worker_wants_nothing,
 };
 pub(crate) use posts::{
     extra_copies_have_their_excuse, first_posts_follow_the_order, only_committed_rows_are_posted,

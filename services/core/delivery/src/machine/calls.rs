@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tidings_platforms::{HoldScope, Verdict};
 
-use super::slot::Stage;
+use super::slot::{Permit, Stage};
 use super::{Machine, Timer};
 use crate::account::AccountId;
 use crate::policy::{Next, Tried, next};
@@ -46,19 +46,19 @@ impl Machine {
         if self.expire(id, now, effects) || self.wait_for_chat(id, now, effects) {
             return;
         }
-        let timing = self.options.timing;
-        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+        if !self.permit_allows(id, now) {
             return;
-        };
-        let (Some(fence), on_unknown, lease_until) =
-            (work.fence, work.on_unknown, work.lease_until)
-        else {
-            return;
-        };
-        if now.moment.until(lease_until) <= timing.call_deadline + timing.lease_margin {
+        }
+        if !self.lease_covers_a_call(id, now) {
             self.ask_claim(id, effects);
             return;
         }
+        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+            return;
+        };
+        let (Some(fence), on_unknown) = (work.fence, work.on_unknown) else {
+            return;
+        };
         self.calls += 1;
         self.accounts.get(account).calling += 1;
         match on_unknown {
@@ -101,18 +101,37 @@ impl Machine {
             return;
         }
         match answer {
-            Answer::Done if self.lease_covers_a_call(id, now) => self.call(id, effects),
-            Answer::Done | Answer::Fenced | Answer::Failed => {
-                // Nothing went out: the renewal takes `started` back, or finds the fence gone.
-                self.set_stage(id, Stage::Held);
-                let at = self.storage_retry_at(now);
-                self.wake_at(at, Timer::Slot(id));
-                self.leave_call(id, now, effects);
+            Answer::Done => {
+                self.set_stage(id, Stage::Armed);
+                self.fire(id, now, effects);
             }
+            Answer::Fenced | Answer::Failed => self.disarm(id, now, effects),
         }
     }
 
-    fn lease_covers_a_call(&self, id: SlotId, now: Now) -> bool {
+    /// `started` is committed: the call starts as soon as its permit begins.
+    pub(super) fn fire(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
+        if self.leaving(id) {
+            self.leave_call(id, now, effects);
+            self.hand_over(id, effects);
+            return;
+        }
+        match self.permit_begins(id) {
+            Some(from) if from > now.moment => self.wake_at(from, Timer::Slot(id)),
+            Some(_) if self.lease_covers_a_call(id, now) => self.call(id, effects),
+            Some(_) | None => self.disarm(id, now, effects),
+        }
+    }
+
+    /// Nothing went out: the renewal takes `started` back, or finds the fence gone.
+    pub(super) fn disarm(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
+        self.set_stage(id, Stage::Held);
+        let at = self.storage_retry_at(now);
+        self.wake_at(at, Timer::Slot(id));
+        self.leave_call(id, now, effects);
+    }
+
+    pub(super) fn lease_covers_a_call(&self, id: SlotId, now: Now) -> bool {
         let timing = self.options.timing;
         self.slots
             .get(&id)
@@ -128,12 +147,20 @@ impl Machine {
             return;
         };
         work.calls += 1;
+        let permit = match work.permit {
+            Permit::Granted { id, .. } => Some(id),
+            Permit::None | Permit::Wanted(_) | Permit::Calling(_) => None,
+        };
+        if let Some(permit) = permit {
+            work.permit = Permit::Calling(permit);
+        }
         if let Some(fence) = work.fence {
             effects.push(Effect::Call {
                 slot: id,
                 fence,
                 call: work.calls,
                 target: work.target.clone(),
+                permit,
             });
         }
     }
@@ -149,6 +176,7 @@ impl Machine {
         if !self.stage_is(id, &Stage::Calling) {
             return;
         }
+        self.permit_used(id);
         let next = self.decide(id, &verdict, now);
         match next {
             Next::Settle(settlement) => {
@@ -243,6 +271,18 @@ impl Machine {
         let Some((chat, account)) = self.chat_and_account(id) else {
             return;
         };
+        if self.accounts.get(account).limited {
+            // The limit holds it, for every worker, and ends early when an operator says so.
+            let target = self.target(id);
+            effects.push(Effect::Penalise {
+                slot: id,
+                target,
+                scope,
+                wait,
+            });
+            self.retry_at(id, now.moment, now, effects);
+            return;
+        }
         match scope {
             HoldScope::Chat => self.hold_chat(chat, until, now),
             HoldScope::Account => self.hold_account(account, until),
@@ -304,6 +344,10 @@ impl Machine {
         self.retry_at(id, until, now, effects);
     }
 
+    fn target(&self, id: SlotId) -> Option<Arc<str>> {
+        self.slots.get(&id)?.work.as_ref()?.target.clone()
+    }
+
     fn chat_and_account(&self, id: SlotId) -> Option<(Arc<str>, AccountId)> {
         let work = self.slots.get(&id)?.work.as_ref()?;
         Some((Arc::clone(&work.chat), work.account))
@@ -316,7 +360,7 @@ impl Machine {
     }
 
     /// Gives the place to call back, and keeps the one before it.
-    fn free_call(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
+    pub(super) fn free_call(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
         let Some((_, account)) = self.chat_and_account(id) else {
             return;
         };

@@ -6,10 +6,10 @@ use super::slot::{Slot, Stage};
 use super::{Machine, Timer};
 use crate::account::AccountId;
 use crate::{
-    Category, ClaimOutcome, Effect, Grant, Moment, Now, OnUnknown, Outcome, Settlement, SlotId,
+    Category, ClaimOutcome, Class, Effect, Grant, Moment, Now, OnUnknown, Outcome, Settlement, SlotId,
 };
 
-/// Places in an account before the call, per place to call: claims are asked for while calls are out, but not so far
+/// Places of a class in an account before the call, per place to call: claims are asked for while calls are out, but not so far
 /// ahead that their leases run down in the queue.
 const ADMITTED_PER_CALL: usize = 2;
 
@@ -21,20 +21,30 @@ impl Machine {
         let Some(account) = self.set_stage(id, Stage::Admission) else {
             return;
         };
-        self.accounts.get(account).waiting.push_back(id);
-        self.admit(account, effects);
+        let Some(class) = self.class_of(id) else {
+            return;
+        };
+        self.accounts.get(account).waiting[class.index()].push_back(id);
+        self.admit_class(account, class, effects);
     }
 
-    /// Moves heads to their claims while their account has places.
+    /// Moves heads on while their account has places.
     pub(super) fn admit(&mut self, account: AccountId, effects: &mut Vec<Effect>) {
+        for class in Class::ALL {
+            self.admit_class(account, class, effects);
+        }
+    }
+
+    fn admit_class(&mut self, account: AccountId, class: Class, effects: &mut Vec<Effect>) {
         let places = self.calls_limit(account) * ADMITTED_PER_CALL;
-        while self.accounts.get(account).admitted < places {
-            let Some(id) = self.accounts.get(account).waiting.pop_front() else {
+        let class = class.index();
+        while self.accounts.get(account).admitted[class] < places {
+            let Some(id) = self.accounts.get(account).waiting[class].pop_front() else {
                 return;
             };
             if self.stage_is(id, &Stage::Admission) {
-                self.accounts.get(account).admitted += 1;
-                self.ask_claim(id, effects);
+                self.accounts.get(account).admitted[class] += 1;
+                self.ask_permit_and_claim(id, account, effects);
             }
         }
     }
@@ -130,11 +140,8 @@ impl Machine {
             self.hold(id, not_before, effects);
             return;
         }
-        let Some(account) = self.set_stage(id, Stage::Ready) else {
-            return;
-        };
-        self.accounts.get(account).ready.push_back(id);
-        self.start_calls(account, now, effects);
+        self.set_stage(id, Stage::Ready);
+        self.line_up(id, now, effects);
     }
 
     fn claimed_too_late(&mut self, id: SlotId, outcome: &ClaimOutcome, effects: &mut Vec<Effect>) {
@@ -158,10 +165,22 @@ impl Machine {
 
     /// Gives the place before the call back.
     pub(super) fn step_back(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
-        if let Some(account) = self.account_of(id) {
-            self.accounts.get(account).admitted -= 1;
-            self.admit(account, effects);
+        if let Some((account, class)) = self.leave_place(id, effects) {
+            self.admit_class(account, class, effects);
         }
+    }
+
+    /// Gives the place before the call back, and admits nobody to it yet.
+    pub(super) fn leave_place(
+        &mut self,
+        id: SlotId,
+        effects: &mut Vec<Effect>,
+    ) -> Option<(AccountId, Class)> {
+        self.unwant(id, effects);
+        let work = self.slots.get(&id)?.work.as_ref()?;
+        let (account, class) = (work.account, work.class);
+        self.accounts.get(account).admitted[class.index()] -= 1;
+        Some((account, class))
     }
 
     fn forget_claim(&mut self, id: SlotId) {
@@ -205,8 +224,8 @@ impl Machine {
         slot.work.as_ref().map(|work| work.account)
     }
 
-    fn account_of(&self, id: SlotId) -> Option<AccountId> {
+    fn class_of(&self, id: SlotId) -> Option<Class> {
         let slot: &Slot = self.slots.get(&id)?;
-        slot.work.as_ref().map(|work| work.account)
+        slot.work.as_ref().map(|work| work.class)
     }
 }

@@ -82,15 +82,13 @@ impl Machine {
             Stage::Unresolved | Stage::Queued | Stage::Admission | Stage::Held => {
                 self.hand_over(id, effects);
             }
-            Stage::Ready => {
-                if let Some(work) = slot.work.as_ref() {
-                    let account = work.account;
-                    self.accounts.get(account).admitted -= 1;
-                }
+            Stage::Permit | Stage::Ready => {
+                self.leave_place(id, effects);
                 self.hand_over(id, effects);
             }
             Stage::Claiming
             | Stage::Starting
+            | Stage::Armed
             | Stage::Calling
             | Stage::Settling { .. }
             | Stage::DeadLettering(_) => {}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::slot::{Slot, Stage, Work};
+use super::slot::{Permit, Slot, Stage, Work};
 use super::{ChatKey, Machine, Partition};
 use crate::{
     Arrival, Category, Content, DeadLetterFacts, Delivery, Effect, Moment, Now, Outcome,
@@ -114,6 +114,9 @@ impl Machine {
         slot.work = Some(Work {
             chat: delivery.chat,
             account,
+            class: delivery.class,
+            permit: Permit::None,
+            wishes: 0,
             expires_at_micros: delivery.expires_at_micros,
             on_unknown: delivery.on_unknown,
             retry: delivery.retry,

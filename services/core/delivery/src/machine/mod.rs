@@ -4,6 +4,7 @@ mod calls;
 mod claims;
 mod drain;
 mod intake;
+mod permits;
 mod settle;
 mod slot;
 #[cfg(test)]
@@ -19,6 +20,7 @@ use crate::random::Random;
 use crate::watermark::Watermark;
 use crate::{Effect, Event, Moment, Now, PartitionId, RetryProfiles, SlotId};
 
+pub use permits::slot_of;
 use slot::{Slot, Stage};
 
 /// The bounds of one worker's memory and concurrency (design §7, B14, B15).
@@ -144,6 +146,12 @@ impl Machine {
         self.accounts.get(id).calls_limit = Some(calls);
     }
 
+    /// Says that every call of an account needs a permit of the shared limit, or none.
+    pub fn permit_account(&mut self, account: &Arc<str>, limited: bool) {
+        let id = self.accounts.id(account);
+        self.accounts.get(id).limited = limited;
+    }
+
     /// Takes one event in and pushes what is to be done about it, in order, to `effects`.
     pub fn handle(&mut self, event: Event, now: Now, effects: &mut Vec<Effect>) {
         match event {
@@ -163,6 +171,10 @@ impl Machine {
                 verdict,
                 reason,
             } => self.answered(slot, verdict, reason, now, effects),
+            Event::Permitted { permit, from } => self.permitted(permit, from, now, effects),
+            Event::Voided(permit) => self.voided(permit),
+            Event::NotCalled(permit) => self.not_called(permit, now, effects),
+            Event::ChatWaits { permit, wait } => self.chat_waits(permit, wait, now, effects),
             Event::Recorded { slot, answer } => self.recorded(slot, answer, now, effects),
             Event::DeadLettered { slot, acknowledged } => {
                 self.dead_lettered(slot, acknowledged, now, effects);
@@ -197,13 +209,13 @@ impl Machine {
             }
             self.timers.remove(&(at, timer));
             match timer {
-                Timer::Slot(slot) => self.wake(slot, effects),
+                Timer::Slot(slot) => self.wake(slot, now, effects),
                 Timer::Account(account) => self.start_calls(account, now, effects),
             }
         }
     }
 
-    fn wake(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+    fn wake(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
         let Some(slot) = self.slots.get(&id) else {
             return;
         };
@@ -211,11 +223,13 @@ impl Machine {
             Stage::Held => self.queue_for_admission(id, effects),
             Stage::Settling { .. } => self.ask_settle(id, effects),
             Stage::DeadLettering(_) => self.ask_dead_letter(id, effects),
+            Stage::Ready => self.line_up(id, now, effects),
+            Stage::Armed => self.fire(id, now, effects),
             Stage::Unresolved
             | Stage::Queued
             | Stage::Admission
+            | Stage::Permit
             | Stage::Claiming
-            | Stage::Ready
             | Stage::Starting
             | Stage::Calling => {}
         }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use crate::account::AccountId;
-use crate::{DeadLetterFacts, Moment, OnUnknown, PartitionId, RetryName, Settlement};
+use crate::{Class, DeadLetterFacts, Moment, OnUnknown, PartitionId, PermitId, RetryName, Settlement};
 
 /// One record that this worker holds.
 #[derive(Debug)]
@@ -24,14 +24,18 @@ pub(super) enum Stage {
     Queued,
     /// At the head of its chat, waiting for a place in its account.
     Admission,
+    /// Admitted, and its permit is so far away that a claim would run out before: it is claimed when that is granted.
+    Permit,
     /// A claim or a renewal is asked for.
     Claiming,
     /// Backing off, held by a hint, or waiting for another worker's lease.
     Held,
-    /// Claimed, waiting for a place to call.
+    /// Claimed, waiting for its permit or for a place to call.
     Ready,
     /// `started` is being committed.
     Starting,
+    /// `started` is committed, and its permit begins later.
+    Armed,
     /// The call is out.
     Calling,
     /// Its end is being recorded.
@@ -44,11 +48,28 @@ pub(super) enum Stage {
     DeadLettering(DeadLetterFacts),
 }
 
+/// What a message has of its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Permit {
+    /// Nothing asked for.
+    None,
+    /// Asked for.
+    Wanted(PermitId),
+    /// Granted from a moment on.
+    Granted { id: PermitId, from: Moment },
+    /// Its call was told to start under it.
+    Calling(PermitId),
+}
+
 /// A message's part of a slot.
 #[derive(Debug)]
 pub(super) struct Work {
     pub(super) chat: Arc<str>,
     pub(super) account: AccountId,
+    pub(super) class: Class,
+    pub(super) permit: Permit,
+    /// Permits asked for from this slot: numbers them.
+    pub(super) wishes: u16,
     pub(super) expires_at_micros: Option<i64>,
     pub(super) on_unknown: OnUnknown,
     pub(super) retry: RetryName,

@@ -4,7 +4,7 @@ use std::time::Duration;
 use tidings_platforms::{HoldScope, Verdict};
 
 use crate::{
-    Answer, Arrival, Category, ClaimOutcome, Content, Delivery, Effect, Event, Grant, Limits,
+    Answer, Arrival, Category, Class, ClaimOutcome, Content, Delivery, Effect, Event, Grant, Limits,
     Machine, Moment, Now, OnUnknown, Options, Outcome, PartitionId, Poison, RetryName,
     RetryProfiles, Settlement, SlotId, Timing,
 };
@@ -88,6 +88,7 @@ impl Bench {
                 chat: Arc::from(chat),
                 account: Arc::from("telegram:main"),
                 expires_at_micros,
+                class: Class::Normal,
                 on_unknown,
                 retry: RetryName::Interactive,
             }),

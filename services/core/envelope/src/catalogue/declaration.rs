@@ -1,9 +1,9 @@
 //! What each event type declares about itself in `type.toml` (design §5).
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The content of a `type.toml`.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Declaration {
     /// Who answers for it; shown with its dead letters and alerts.
@@ -18,10 +18,24 @@ pub struct Declaration {
     pub on_stale: OnStale,
     /// Where the text comes from.
     pub text: TextSource,
+    /// Whether it tells or asks.
+    #[serde(default)]
+    pub kind: Kind,
+}
+
+/// What an event type's name must be (design §1, requirement B5).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Kind {
+    /// A fact that happened, named in the past tense: `order.confirmed`.
+    #[default]
+    Event,
+    /// A request, named by an imperative: `notification.send`.
+    Command,
 }
 
 /// What follows an attempt whose outcome is unknown (design §7).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
     /// Send again: at least once.
@@ -31,7 +45,7 @@ pub enum Policy {
 }
 
 /// How failures are retried (design §8).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum RetryProfile {
     /// 8 attempts within 24 hours.
@@ -41,7 +55,7 @@ pub enum RetryProfile {
 }
 
 /// What follows a message that had to be given up (design §6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnDead {
     /// The chat's next message goes on.
@@ -51,7 +65,7 @@ pub enum OnDead {
 }
 
 /// What happens to a message whose `aggregate_sequence` is older than one already seen (requirement B18).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OnStale {
     /// It is sent.
@@ -61,7 +75,7 @@ pub enum OnStale {
 }
 
 /// Where the text of a message comes from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TextSource {
     /// The type's `template.txt`, over its data.

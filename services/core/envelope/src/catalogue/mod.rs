@@ -1,11 +1,15 @@
-//! The event types that this build knows, from the folders under `schemas/`.
+//! The event types that are known here, from the folders under `schemas/` or an operator's.
 
+mod build;
+mod carried;
 mod compose;
+mod credentials;
 mod declaration;
 mod error;
 mod event_type;
+mod naming;
 
-pub use declaration::{Declaration, OnDead, OnStale, Policy, RetryProfile, TextSource};
+pub use declaration::{Declaration, Kind, OnDead, OnStale, Policy, RetryProfile, TextSource};
 pub use error::CatalogueError;
 pub use event_type::EventType;
 
@@ -19,6 +23,9 @@ mod builtin {
     include!(concat!(env!("OUT_DIR"), "/builtin.rs"));
 }
 
+/// The envelope's schema (`schemas/envelope.avsc`), around which data is composed.
+pub const ENVELOPE_SCHEMA: &str = builtin::ENVELOPE;
+
 /// The texts of one folder under `schemas/`.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeFolder<'a> {
@@ -26,8 +33,10 @@ pub struct TypeFolder<'a> {
     pub name: &'a str,
     /// `type.toml`.
     pub declaration: &'a str,
-    /// `template.txt`, unless the text comes ready.
+    /// `template.txt`, for the newest version, unless the text comes ready.
     pub template: Option<&'a str>,
+    /// N and the text of each `template.v<N>.txt`, for versions that are not upcast to the newest.
+    pub older_templates: &'a [(i32, &'a str)],
     /// N and the text of each `v<N>.avsc`.
     pub versions: &'a [(i32, &'a str)],
 }
@@ -65,13 +74,30 @@ impl Catalogue {
                 event: folder.name.to_owned(),
             });
         }
-        for (version, data) in folder.versions {
-            let event = EventType::build(builtin::ENVELOPE, folder, *version, data)?;
+        let mut newest: Option<Arc<EventType>> = None;
+        for (version, data) in newest_first(folder)? {
+            let event = EventType::of_folder(folder, version, data, newest.as_deref())?;
+            if let Some(newest) = &newest {
+                event.check_upcast(newest)?;
+            }
+            let event = Arc::new(event);
+            newest.get_or_insert_with(|| Arc::clone(&event));
             let versions = self.types.entry(folder.name.to_owned()).or_default();
-            if versions.insert(*version, Arc::new(event)).is_some() {
-                return Err(CatalogueError::Twice {
-                    event: folder.name.to_owned(),
-                    version: *version,
+            versions.insert(version, event);
+        }
+        Ok(())
+    }
+
+    /// Refuses an event that is named like a command, and the other way round (requirement B5).
+    ///
+    /// # Errors
+    /// [`CatalogueError::Naming`], the first by name.
+    pub fn check_names(&self) -> Result<(), CatalogueError> {
+        for event in self.iter() {
+            if let Some(problem) = naming::problem(event.name(), event.kind()) {
+                return Err(CatalogueError::Naming {
+                    event: event.name().to_owned(),
+                    problem,
                 });
             }
         }
@@ -137,4 +163,32 @@ impl Catalogue {
     pub fn iter(&self) -> impl Iterator<Item = &Arc<EventType>> {
         self.types.values().flat_map(BTreeMap::values)
     }
+}
+
+/// The versions of a folder, descending, so that the newest is there when an older one needs it.
+fn newest_first<'a>(folder: &TypeFolder<'a>) -> Result<Vec<(i32, &'a str)>, CatalogueError> {
+    let mut versions = folder.versions.to_vec();
+    versions.sort_by_key(|(version, _)| std::cmp::Reverse(*version));
+    let event = || folder.name.to_owned();
+    for pair in versions.windows(2) {
+        if let [(one, _), (other, _)] = pair
+            && one == other
+        {
+            let version = *one;
+            return Err(CatalogueError::Twice {
+                event: event(),
+                version,
+            });
+        }
+    }
+    for (version, _) in folder.older_templates {
+        if !versions.iter().any(|(known, _)| known == version) {
+            let version = *version;
+            return Err(CatalogueError::StrayTemplate {
+                event: event(),
+                version,
+            });
+        }
+    }
+    Ok(versions)
 }

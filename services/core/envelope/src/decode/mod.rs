@@ -26,6 +26,8 @@ pub struct Message {
     /// The data as JSON, for templates and handlers: decimals are exact strings (`19.99`), times
     /// RFC 3339 in UTC, enums their symbol, absent optional fields null.
     pub data: serde_json::Value,
+    /// What the claim check names, once it is fetched and verified (requirement B7).
+    pub content: Option<Arc<str>>,
 }
 
 impl fmt::Debug for Message {
@@ -39,6 +41,15 @@ impl fmt::Debug for Message {
 }
 
 impl Message {
+    /// The same with its claim check's content, which its text is made of from then on.
+    #[must_use]
+    pub fn with_content(&self, content: Arc<str>) -> Self {
+        Self {
+            content: Some(content),
+            ..self.clone()
+        }
+    }
+
     /// The chat to send to. A lane's message without one is poison.
     ///
     /// # Errors
@@ -87,6 +98,7 @@ pub fn decode(writer: &WriterSchema, body: &[u8], limits: &Limits) -> Result<Mes
         envelope,
         event,
         data,
+        content: None,
     })
 }
 

@@ -20,7 +20,8 @@ impl WriterSchema {
     pub const MAX_TEXT_BYTES: usize = 64 * 1024;
 
     /// Parses a schema's text as the registry gave it, finds the event type of the same full name,
-    /// and checks that the one can be read as the other.
+    /// and checks that the one can be read as the other. An event type or version that the catalogue
+    /// lacks is read by what the schema says about itself (design §5), if it does.
     ///
     /// # Errors
     /// [`Poison`], which holds for every record with this schema: an unknown event type or
@@ -38,8 +39,11 @@ impl WriterSchema {
             .name()
             .map(|name| name.fullname(None))
             .unwrap_or_default();
-        let event = Arc::clone(find(catalogue, &full_name)?);
         bounds::check(&schema).map_err(|problem| incompatible(problem.to_owned()))?;
+        let event = match find(catalogue, &full_name) {
+            Ok(event) => Arc::clone(event),
+            Err(unknown) => Arc::new(own_declaration(schema_json, &full_name, unknown)?),
+        };
         SchemaCompatibility::can_read(&schema, event.schema())
             .map_err(|error| incompatible(format!("cannot be read as {full_name}: {error}")))?;
         Ok(Self { schema, event })
@@ -52,6 +56,25 @@ impl WriterSchema {
 
     pub(super) fn schema(&self) -> &Schema {
         &self.schema
+    }
+}
+
+/// The event type that the schema says it is of; `unknown` if it does not say so, or nothing that can be used.
+fn own_declaration(
+    schema_json: &str,
+    full_name: &str,
+    unknown: Poison,
+) -> Result<EventType, Poison> {
+    match EventType::of_registered(schema_json, full_name) {
+        Some(Ok(event)) => Ok(event),
+        Some(Err(problem)) => {
+            let problem = format!(
+                "{}; what its schema says about it cannot be used: {problem}",
+                unknown.problem
+            );
+            Err(Poison::new(unknown.category, "schema", problem))
+        }
+        None => Err(unknown),
     }
 }
 

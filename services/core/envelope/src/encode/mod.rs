@@ -94,6 +94,6 @@ fn bounded(bytes: usize, limit: usize) -> Result<(), Rejection> {
         RejectionCode::TooLarge,
         &Path::Root("data"),
         format!("{bytes} bytes; at most {limit} are allowed"),
-        "store the content elsewhere and publish its key instead (a claim check)",
+        "store the content and publish its key as a claim check: `tidings claim-check put` prints that argument of tidings.publish",
     ))
 }

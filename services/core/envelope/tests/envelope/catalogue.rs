@@ -19,6 +19,7 @@ fn refusal(
         name,
         declaration,
         template,
+        older_templates: &[],
         versions,
     }])
     .unwrap_err();
@@ -46,6 +47,8 @@ fn builtin_types_are_found_by_name_version_and_subject() {
         [
             ("notification.requested", 1),
             ("order.confirmed", 1),
+            ("order.confirmed", 2),
+            ("order.delivered", 1),
             ("order.shipped", 1)
         ]
     );
@@ -63,10 +66,10 @@ fn builtin_types_are_found_by_name_version_and_subject() {
         fingerprint(confirmed.schema_json()).unwrap(),
         confirmed.fingerprint()
     );
-    assert_eq!(CATALOGUE.versions("order.confirmed").count(), 1);
+    assert_eq!(CATALOGUE.versions("order.confirmed").count(), 2);
     for other in [
         "order.confirmed",
-        "tidings.order.confirmed.v2.Envelope",
+        "tidings.order.confirmed.v3.Envelope",
         "tidings..vv1.Envelope",
         "",
         "x",
@@ -81,6 +84,7 @@ fn declarations_are_read() {
         name: "a.b",
         declaration: DECLARATION,
         template: Some("{{ data.id }}"),
+        older_templates: &[],
         versions: &[(2, DATA)],
     };
     let catalogue = Catalogue::from_folders(&[folder]).unwrap();
@@ -107,7 +111,7 @@ fn an_unknown_type_or_version_names_what_exists() {
     );
     let version = CATALOGUE.find("order.confirmed", 7).unwrap_err();
     assert_eq!(version.code, RejectionCode::UnsupportedVersion);
-    assert!(version.to_string().contains("versions 1"), "{version}");
+    assert!(version.to_string().contains("versions 1, 2"), "{version}");
     assert!(
         CATALOGUE
             .find(&"x".repeat(1 << 20), 1)

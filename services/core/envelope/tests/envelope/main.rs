@@ -4,7 +4,10 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod accepted;
+mod carried;
 mod catalogue;
+mod compatibility;
+mod content;
 mod envelope_rules;
 mod evolution;
 mod garbage;

@@ -283,6 +283,7 @@ fn a_short_text_cannot_become_a_body_too_large_to_read() {
         name: "a.b",
         declaration,
         template: Some("x"),
+        older_templates: &[],
         versions: &[(1, data)],
     };
     let catalogue = Catalogue::from_folders(&[folder]).unwrap();

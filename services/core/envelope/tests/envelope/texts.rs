@@ -87,6 +87,7 @@ fn a_template_cannot_run_for_ever() {
         template: Some(
             "{% for a in data.items %}{% for b in data.items %}{% endfor %}{% endfor %}x",
         ),
+        older_templates: &[],
         versions: &[(
             1,
             include_str!("../../../../../schemas/order.confirmed/v1.avsc"),

@@ -4,7 +4,9 @@ use super::*;
 
 /// A configuration of one file's text over the defaults, without the process' variables.
 fn from_text(text: &str) -> Result<Config, ConfigError> {
-    extract(&Figment::from(Toml::string(DEFAULT_TOML)).merge(Toml::string(text)))
+    let layers = Layers::defaults().map_err(shape)?;
+    let layers = layers.with_file(Path::new("tidings.toml"), text);
+    extract(&layers.map_err(shape)?.merged())
 }
 
 fn chain(error: &dyn std::error::Error) -> String {
@@ -22,6 +24,7 @@ fn the_defaults_are_whole_and_valid() {
     assert_eq!(config.kafka.partitions, 12);
     assert_eq!(config.dispatcher.lease, std::time::Duration::from_secs(40));
     assert_eq!(config.dispatcher.retry.interactive.delays.len(), 3);
+    assert_eq!(config.relay.tuning, crate::config::RelayTuning::default());
 }
 
 #[test]

@@ -69,6 +69,21 @@ fn one(
     if let Some(calls) = account.max_in_flight_calls {
         problems.positive_size(&key("max_in_flight_calls"), calls);
     }
+    limits(alias, account, problems);
+}
+
+fn limits(alias: &str, account: &AccountConfig, problems: &mut Problems) {
+    let platform = alias
+        .split_once(':')
+        .map_or(alias, |(platform, _)| platform);
+    let proposed = account
+        .limits
+        .as_ref()
+        .map(|limits| limits.scope_limits(platform));
+    if let Some(Err(error)) = proposed {
+        let key = format!("accounts.\"{alias}\".limits");
+        problems.unless(false, &key, "(see there)", error);
+    }
 }
 
 fn is_account_alias(alias: &str) -> bool {

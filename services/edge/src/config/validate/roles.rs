@@ -1,6 +1,8 @@
 //! The rules of `[relay]` and `[dispatcher]`.
 
-use super::{Problems, human, is_name};
+use std::time::Duration;
+
+use super::{Problems, human, is_name, tuning};
 use crate::config::{Config, DispatcherConfig, RelayConfig};
 
 pub(super) fn relay(config: &Config, problems: &mut Problems) {
@@ -48,6 +50,7 @@ fn relay_bounds(relay: &RelayConfig, problems: &mut Problems) {
     problems.positive_time("relay.produce_deadline", relay.produce_deadline);
     problems.positive_time("relay.drain_deadline", relay.drain_deadline);
     problems.positive_time("relay.progress_deadline", relay.progress_deadline);
+    tuning::relay(&relay.tuning, problems);
 }
 
 pub(super) fn dispatcher(config: &Config, problems: &mut Problems) {
@@ -78,6 +81,16 @@ fn dispatcher_times(dispatcher: &DispatcherConfig, problems: &mut Problems) {
         "dispatcher.progress_deadline",
         human(dispatcher.progress_deadline),
         "must be longer than dispatcher.call_deadline, or one slow call looks like a stuck worker",
+    );
+    problems.positive_time("dispatcher.commit_interval", dispatcher.commit_interval);
+    problems.positive_time("dispatcher.backlog_after", dispatcher.backlog_after);
+    problems.positive_time("dispatcher.storage_retry", dispatcher.storage_retry);
+    problems.unless(
+        dispatcher.statistics_interval >= Duration::from_millis(100)
+            && dispatcher.statistics_interval <= Duration::from_secs(3_600),
+        "dispatcher.statistics_interval",
+        human(dispatcher.statistics_interval),
+        "use 100ms to 1h",
     );
 }
 

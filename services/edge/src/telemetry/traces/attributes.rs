@@ -62,5 +62,7 @@ pub const ATTEMPTS: &str = "tidings.attempts";
 pub const CATEGORY: &str = "tidings.dead_letter.category";
 /// What a statement of the state database was for: `claim`, `renew`, `started`, `sent`.
 pub const STATEMENT: &str = "tidings.statement";
+/// The length of a claim check's content.
+pub const CONTENT_SIZE_BYTES: &str = "tidings.content.size_bytes";
 /// The number of the claim that is held.
 pub const FENCE: &str = "tidings.fence";

@@ -1,0 +1,254 @@
+//! A head of a limited account wants a permit together with its claim, and its call starts only inside what was granted
+//! (design §9). Waiting for a permit burns no attempt.
+
+use std::time::Duration;
+
+use super::slot::{Permit, Stage};
+use super::{Machine, Timer};
+use crate::account::AccountId;
+use crate::{Effect, Moment, Now, OnUnknown, PermitId, SlotId};
+
+/// Permits of one account that are waited for with a claim in hand. Behind so many the wait may outlast what a lease
+/// leaves beyond a call, so the claim is asked for when the permit is granted, which is up to a quarter of a second ahead.
+const CLAIMED_WHILE_WAITING: usize = 64;
+
+/// The longest wait of a chat that keeps a place before the call; past it the place goes to another chat.
+const CHAT_WAIT_IN_PLACE: Duration = Duration::from_secs(1);
+
+/// How soon a chat that gave its place up is looked at again: an operator may have ended what holds it.
+const CHAT_LOOK: Duration = Duration::from_secs(2);
+
+/// Bits of a permit's number that count the wishes of one slot.
+const WISH_BITS: u32 = 16;
+
+impl Machine {
+    /// What an admitted head asks for first.
+    pub(super) fn ask_permit_and_claim(
+        &mut self,
+        id: SlotId,
+        account: AccountId,
+        effects: &mut Vec<Effect>,
+    ) {
+        let state = self.accounts.get(account);
+        let far_away = state.limited && state.wanted >= CLAIMED_WHILE_WAITING;
+        self.want(id, effects);
+        if far_away {
+            self.set_stage(id, Stage::Permit);
+        } else {
+            self.ask_claim(id, effects);
+        }
+    }
+
+    /// Asks for a permit unless there is one, or none is needed.
+    fn want(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+            return;
+        };
+        let account = self.accounts.get(work.account);
+        if !account.limited || work.permit != Permit::None {
+            return;
+        }
+        account.wanted += 1;
+        work.wishes = work.wishes.wrapping_add(1);
+        let permit = PermitId((id.0 << WISH_BITS) | u64::from(work.wishes));
+        work.permit = Permit::Wanted(permit);
+        effects.push(Effect::Want {
+            slot: id,
+            permit,
+            class: work.class,
+            target: work.target.clone(),
+        });
+    }
+
+    /// Gives back what is wanted or granted.
+    pub(super) fn unwant(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+            return;
+        };
+        match std::mem::replace(&mut work.permit, Permit::None) {
+            Permit::None => {}
+            Permit::Wanted(permit) => {
+                self.accounts.get(work.account).wanted -= 1;
+                effects.push(Effect::Unwant(permit));
+            }
+            Permit::Granted { id: permit, .. } | Permit::Calling(permit) => {
+                effects.push(Effect::Unwant(permit));
+            }
+        }
+    }
+
+    /// The call under it ended.
+    pub(super) fn permit_used(&mut self, id: SlotId) {
+        if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+            work.permit = Permit::None;
+        }
+    }
+
+    /// A claimed head goes to its account's queue for a place to call, once its permit allows.
+    pub(super) fn line_up(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
+        self.want(id, effects);
+        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+            return;
+        };
+        let (account, at_once) = (work.account, work.on_unknown == OnUnknown::Park);
+        match work.permit {
+            Permit::Wanted(_) | Permit::Calling(_) => return,
+            // `started` is committed while the moment comes.
+            Permit::Granted { from, .. } if from > now.moment && !at_once => {
+                self.wake_at(from, Timer::Slot(id));
+                return;
+            }
+            Permit::None | Permit::Granted { .. } => {}
+        }
+        self.accounts.get(account).ready.push_back(id);
+        self.start_calls(account, now, effects);
+    }
+
+    /// Whether a message that got its turn may call (or commit `started`) now.
+    pub(super) fn permit_allows(&mut self, id: SlotId, now: Now) -> bool {
+        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+            return false;
+        };
+        match work.permit {
+            Permit::None => !self.accounts.get(work.account).limited,
+            Permit::Wanted(_) | Permit::Calling(_) => false,
+            Permit::Granted { from, .. } => {
+                from <= now.moment || work.on_unknown == OnUnknown::Park
+            }
+        }
+    }
+
+    /// When the call may start; `None` while a permit is needed and missing.
+    pub(super) fn permit_begins(&mut self, id: SlotId) -> Option<Moment> {
+        let work = self.slots.get(&id)?.work.as_ref()?;
+        match work.permit {
+            Permit::None => (!self.accounts.get(work.account).limited).then(Moment::default),
+            Permit::Wanted(_) | Permit::Calling(_) => None,
+            Permit::Granted { from, .. } => Some(from),
+        }
+    }
+
+    pub(super) fn permitted(
+        &mut self,
+        permit: PermitId,
+        from: Moment,
+        now: Now,
+        effects: &mut Vec<Effect>,
+    ) {
+        let id = slot_of(permit);
+        let leased = self.lease_covers_a_call(id, now);
+        let Some(slot) = self.slots.get_mut(&id) else {
+            return;
+        };
+        let Some(work) = slot.work.as_mut() else {
+            return;
+        };
+        match work.permit {
+            Permit::Wanted(wanted) if wanted == permit => {
+                self.accounts.get(work.account).wanted -= 1;
+            }
+            Permit::Granted { id: granted, .. } if granted == permit => {}
+            Permit::None | Permit::Wanted(_) | Permit::Granted { .. } | Permit::Calling(_) => return,
+        }
+        work.permit = Permit::Granted { id: permit, from };
+        match slot.stage {
+            Stage::Permit => self.ask_claim(id, effects),
+            Stage::Ready if leased => self.line_up(id, now, effects),
+            Stage::Ready => self.ask_claim(id, effects),
+            Stage::Armed => self.fire(id, now, effects),
+            Stage::Unresolved
+            | Stage::Queued
+            | Stage::Admission
+            | Stage::Claiming
+            | Stage::Held
+            | Stage::Starting
+            | Stage::Calling
+            | Stage::Settling { .. }
+            | Stage::DeadLettering(_) => {}
+        }
+    }
+
+    /// What is calling has its permit used up, or hears so from the last look.
+    pub(super) fn voided(&mut self, permit: PermitId) {
+        let id = slot_of(permit);
+        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+            return;
+        };
+        match work.permit {
+            Permit::Granted { id: granted, .. } if granted == permit => {
+                work.permit = Permit::Wanted(permit);
+                self.accounts.get(work.account).wanted += 1;
+            }
+            Permit::None | Permit::Wanted(_) | Permit::Granted { .. } | Permit::Calling(_) => {}
+        }
+    }
+
+    /// The claim is kept, the place to call is not.
+    pub(super) fn not_called(&mut self, permit: PermitId, now: Now, effects: &mut Vec<Effect>) {
+        let id = slot_of(permit);
+        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+            return;
+        };
+        if work.permit != Permit::Calling(permit) {
+            return;
+        }
+        let on_unknown = work.on_unknown;
+        self.unwant(id, effects);
+        if self.leaving(id) {
+            self.leave_call(id, now, effects);
+            self.hand_over(id, effects);
+            return;
+        }
+        match on_unknown {
+            OnUnknown::Resend => {
+                self.set_stage(id, Stage::Ready);
+                self.free_call(id, now, effects);
+                self.line_up(id, now, effects);
+            }
+            OnUnknown::Park => self.disarm(id, now, effects),
+        }
+    }
+
+    /// A chat that waits for long leaves its place to others; its claim stays.
+    pub(super) fn chat_waits(
+        &mut self,
+        permit: PermitId,
+        wait: Duration,
+        now: Now,
+        effects: &mut Vec<Effect>,
+    ) {
+        if wait <= CHAT_WAIT_IN_PLACE {
+            return;
+        }
+        let id = slot_of(permit);
+        let at = now.moment.after(wait.min(CHAT_LOOK));
+        let Some(slot) = self.slots.get_mut(&id) else {
+            return;
+        };
+        let Some(work) = slot.work.as_mut() else {
+            return;
+        };
+        if work.permit != Permit::Wanted(permit) {
+            return;
+        }
+        match slot.stage {
+            Stage::Permit | Stage::Ready => self.hold(id, at, effects),
+            Stage::Claiming => work.not_before = work.not_before.max(at),
+            Stage::Unresolved
+            | Stage::Queued
+            | Stage::Admission
+            | Stage::Held
+            | Stage::Starting
+            | Stage::Armed
+            | Stage::Calling
+            | Stage::Settling { .. }
+            | Stage::DeadLettering(_) => {}
+        }
+    }
+}
+
+/// The slot that a permit's number was made from.
+#[must_use]
+pub fn slot_of(permit: PermitId) -> SlotId {
+    SlotId(permit.0 >> WISH_BITS)
+}

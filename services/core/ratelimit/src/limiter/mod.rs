@@ -1,0 +1,311 @@
+//! A worker's side: what it asks for, and what it may start.
+
+mod ask;
+mod clock;
+mod duties;
+mod effect;
+mod event;
+mod grants;
+mod holds;
+mod operations;
+mod records;
+mod search;
+mod wants;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use uuid::Uuid;
+
+pub use effect::{ClosedWhy, Effect, Mode, Start, StoppedWhy, VoidWhy};
+pub use event::{AppendId, Event, KeptPenalty, Operation, PermitId, Validity};
+
+use crate::machine::{MACHINE_VERSION, ScopeView};
+use crate::random::Random;
+use crate::record::{Body, Record};
+use crate::{Class, HoldView, LogTime, Machine, Moment, ScopeLimits};
+use clock::LogClock;
+use duties::Duties;
+use holds::LocalHolds;
+use operations::Pending;
+use search::Search;
+use wants::{Outstanding, Queue, Want};
+
+/// How a limiter is set up. The defaults are the design's.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The id of this process: a new one at each start.
+    pub incarnation: Uuid,
+    /// For what must differ between workers.
+    pub seed: u64,
+    /// The latest version of the machine that this program has.
+    pub machine_version: u32,
+    /// An ask that was not read back by then is asked again (1 s).
+    pub ask_timeout: Duration,
+    /// Permits are asked for at least this long before they can be used, so that none lapses on the way (60 ms).
+    pub lead: Duration,
+    /// Silence after which a tick is due while something is live (200 ms), and what is added at random (50 ms).
+    pub tick_after: Duration,
+    /// See there.
+    pub tick_spread: Duration,
+    /// What a record of ours, or of a penalty, waits before it is written again when it was not read back (1 s).
+    pub repeat_after: Duration,
+    /// How long the worker whose record made a snapshot due has to write it, before others do (2 s, and as much at
+    /// random).
+    pub snapshot_takeover: Duration,
+    /// A snapshot is asked for after this long without one, whatever happened (1 h), so that retention never takes the
+    /// last one.
+    pub snapshot_keepalive: Duration,
+    /// How far before the end the newest snapshot is looked for at first (25,000 records: more than two
+    /// [`SNAPSHOT_OFFSETS`](crate::SNAPSHOT_OFFSETS)).
+    pub search_back: i64,
+    /// How long others have to write a snapshot for a late reader that finds none, before it begins the log anew
+    /// (1.5 s, and a third of that at random).
+    pub begin_after: Duration,
+    /// The most messages that wait here (100,000).
+    pub max_wants: usize,
+}
+
+impl Options {
+    /// The defaults, for one process.
+    pub fn new(incarnation: Uuid, seed: u64) -> Self {
+        Self {
+            incarnation,
+            seed,
+            machine_version: MACHINE_VERSION,
+            ask_timeout: Duration::from_secs(1),
+            lead: Duration::from_millis(60),
+            tick_after: Duration::from_millis(200),
+            tick_spread: Duration::from_millis(50),
+            repeat_after: Duration::from_secs(1),
+            snapshot_takeover: Duration::from_secs(2),
+            snapshot_keepalive: Duration::from_secs(3_600),
+            search_back: 25_000,
+            begin_after: Duration::from_millis(1_500),
+            max_wants: 100_000,
+        }
+    }
+}
+
+/// Counters since the process began, for metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// `Reserve` records appended.
+    pub asks: u64,
+    /// Permits granted to this process.
+    pub granted: u64,
+    /// Permits refused to it, for the scope's, the share's or the class' sake.
+    pub refused_scope: u64,
+    /// Refused because the chat was not ready, or held.
+    pub refused_chat: u64,
+    /// Refused because account or address was held.
+    pub refused_held: u64,
+    /// Refused because the scope had too many live chats.
+    pub refused_too_many_chats: u64,
+    /// Grants that became void: a penalty.
+    pub void_penalty: u64,
+    /// Grants that became void: too late.
+    pub void_late: u64,
+    /// Grants that became void: the log.
+    pub void_log: u64,
+    /// Asks that were not read back in time.
+    pub unanswered: u64,
+    /// Ticks appended.
+    pub ticks: u64,
+    /// Snapshots appended.
+    pub snapshots: u64,
+    /// Times that the limiter closed.
+    pub closed: u64,
+    /// Values in the topic that are no records.
+    pub malformed: u64,
+}
+
+/// What `tidings limits` and `/health` show.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// The log's id.
+    pub log_id: Uuid,
+    /// The machine's version in force.
+    pub machine_version: u32,
+    /// About the log's time; ends of holds are relative to it.
+    pub time: LogTime,
+    /// Each scope.
+    pub scopes: Vec<ScopeView>,
+    /// Everything that is held, addresses included.
+    pub holds: Vec<HoldView>,
+}
+
+/// A worker's limiter.
+#[derive(Debug)]
+pub struct Limiter {
+    options: Options,
+    random: Random,
+    mode: Mode,
+    machine: Machine,
+    clock: LogClock,
+    search: Search,
+    duties: Duties,
+    holds: LocalHolds,
+    pending: Vec<Pending>,
+    proposals: BTreeMap<Arc<str>, ScopeLimits>,
+    wants: BTreeMap<PermitId, Want>,
+    queues: BTreeMap<(Arc<str>, Class), Queue>,
+    outstanding: BTreeMap<u64, Outstanding>,
+    granted: BTreeSet<PermitId>,
+    /// Logs that were before this one, or whose records strayed into it.
+    strays: BTreeSet<Uuid>,
+    next_seq: u64,
+    next_append: u64,
+    next_order: u64,
+    counts: Counts,
+}
+
+impl Limiter {
+    /// A limiter that waits for [`Event::Opened`].
+    pub fn new(options: Options) -> Self {
+        let mut random = Random::new(options.seed ^ options.incarnation.as_u64_pair().1);
+        Self {
+            mode: Mode::Searching,
+            machine: Machine::supporting(options.machine_version),
+            clock: LogClock::default(),
+            search: Search::default(),
+            duties: Duties::new(&options, &mut random),
+            holds: LocalHolds::default(),
+            pending: Vec::new(),
+            proposals: BTreeMap::new(),
+            wants: BTreeMap::new(),
+            queues: BTreeMap::new(),
+            outstanding: BTreeMap::new(),
+            granted: BTreeSet::new(),
+            strays: BTreeSet::new(),
+            next_seq: 0,
+            next_append: 0,
+            next_order: 0,
+            counts: Counts::default(),
+            random,
+            options,
+        }
+    }
+
+    /// Takes one event, and pushes what to do. Permits are asked for in [`Event::Timer`] alone: hand over everything
+    /// that is ready before it, and it goes in one record.
+    pub fn handle(&mut self, event: Event, now: Moment, effects: &mut Vec<Effect>) {
+        match event {
+            Event::Opened { first, end } => self.opened(first, end, effects),
+            Event::Record {
+                offset,
+                append_time_millis,
+                value,
+            } => self.record(offset, append_time_millis, &value, now, effects),
+            Event::ReachedEnd { end } => self.reached_end(end, now, effects),
+            Event::Lost { reason } => self.close(ClosedWhy::Lost(reason), now, effects),
+            Event::NotAppended(id) => self.not_appended(id, now),
+            Event::Want {
+                permit,
+                scope,
+                chat,
+                class,
+            } => self.want(permit, &scope, &chat, class, now, effects),
+            Event::Cancel(permit) => self.cancel(permit),
+            Event::Scope { scope, limits } => {
+                self.proposals.insert(Arc::from(scope), limits);
+                self.duties.propose_at(now);
+            }
+            Event::Throttled {
+                target,
+                wait,
+                reason,
+            } => self.throttled(target, wait, reason, now, effects),
+            Event::Kept(penalties) => self.kept(penalties, now),
+            Event::Operate(operation) => self.operate(operation, now, effects),
+            Event::Timer => self.timer(now, effects),
+        }
+    }
+
+    /// When [`Event::Timer`] is due next; a moment that has passed means at once, after what else is ready.
+    pub fn next_timer(&self) -> Option<Moment> {
+        let mut next = self
+            .search
+            .next_timer()
+            .filter(|_| self.mode == Mode::Searching);
+        if self.mode == Mode::Live {
+            let asks = self.queues.values().filter_map(Queue::due).min();
+            let answers = self
+                .outstanding
+                .values()
+                .map(|asked| asked.sent.after(self.options.ask_timeout))
+                .min();
+            let pending = self.pending.iter().map(Pending::due).min();
+            let duties = self.duties.next_timer(&self.machine);
+            next = [next, asks, answers, pending, duties]
+                .into_iter()
+                .flatten()
+                .min();
+        }
+        next
+    }
+
+    /// Whether permits can be granted, and if not, why.
+    pub fn mode(&self) -> &Mode {
+        &self.mode
+    }
+
+    /// For metrics.
+    pub fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The replica, to look at.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// What people see.
+    pub fn view(&self, now: Moment) -> View {
+        let time = self.clock.estimate(now);
+        View {
+            log_id: self.machine.log_id(),
+            machine_version: self.machine.version(),
+            time,
+            scopes: self.machine.view(time),
+            holds: self.machine.holds(time),
+        }
+    }
+
+    fn timer(&mut self, now: Moment, effects: &mut Vec<Effect>) {
+        self.search_timer(now, effects);
+        if self.mode != Mode::Live {
+            return;
+        }
+        self.give_up_unanswered(now);
+        self.restate(now, effects);
+        self.ask(now, effects);
+        self.perform_duties(now, effects);
+    }
+
+    fn append(&mut self, body: Body, effects: &mut Vec<Effect>) -> AppendId {
+        self.append_to(self.machine.log_id(), body, effects)
+    }
+
+    fn append_to(&mut self, log_id: Uuid, body: Body, effects: &mut Vec<Effect>) -> AppendId {
+        let record = Record { log_id, body };
+        let id = AppendId(self.next_append);
+        self.next_append += 1;
+        effects.push(Effect::Append {
+            id,
+            key: record.key().to_owned(),
+            value: record.encode(),
+        });
+        id
+    }
+
+    /// An id of our own making; the core draws none from outside.
+    fn new_id(&mut self) -> Uuid {
+        let mut bytes = [0; 16];
+        let (high, low) = bytes.split_at_mut(8);
+        high.copy_from_slice(&self.random.next_u64().to_be_bytes());
+        low.copy_from_slice(&self.random.next_u64().to_be_bytes());
+        uuid::Builder::from_random_bytes(bytes).into_uuid()
+    }
+}

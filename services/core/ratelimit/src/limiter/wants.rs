@@ -1,0 +1,169 @@
+//! Messages that need a permit, by scope and class.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{AppendId, Effect, Limiter, PermitId, Validity};
+use crate::{Class, LogTime, Moment, RefusedWhy};
+
+/// A message that needs a permit.
+#[derive(Debug)]
+pub(super) struct Want {
+    pub(super) scope: Arc<str>,
+    pub(super) chat: Arc<str>,
+    pub(super) class: Class,
+    /// First come, first served within a class.
+    pub(super) order: u64,
+    pub(super) state: WantState,
+    /// What the last word about its waiting was.
+    pub(super) told: Option<RefusedWhy>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WantState {
+    Ready,
+    /// Its chat is not ready before that time.
+    Blocked(LogTime),
+    Asked,
+    Granted(Validity),
+}
+
+/// What waits for one scope in one class.
+#[derive(Debug, Default)]
+pub(super) struct Queue {
+    pub(super) ready: BTreeMap<u64, PermitId>,
+    pub(super) blocked: BTreeMap<(LogTime, u64), PermitId>,
+    /// The ask that is on its way.
+    pub(super) asked: Option<u64>,
+    /// When to ask, or to look again.
+    pub(super) ask_at: Option<Moment>,
+    /// Not before this, after a refusal that was not foreseen.
+    pub(super) not_before: Moment,
+}
+
+impl Queue {
+    pub(super) fn due(&self) -> Option<Moment> {
+        self.ask_at.filter(|_| self.asked.is_none())
+    }
+}
+
+/// A `Reserve` that was not read back yet.
+#[derive(Debug)]
+pub(super) struct Outstanding {
+    pub(super) append: AppendId,
+    pub(super) sent: Moment,
+    pub(super) class: Class,
+    pub(super) asks: Vec<OutstandingAsk>,
+}
+
+#[derive(Debug)]
+pub(super) struct OutstandingAsk {
+    pub(super) scope: Arc<str>,
+    /// For each entry of the record, in its order, who wants it.
+    pub(super) entries: Vec<Vec<PermitId>>,
+}
+
+impl Limiter {
+    pub(super) fn want(
+        &mut self,
+        permit: PermitId,
+        scope: &str,
+        chat: &str,
+        class: Class,
+        now: Moment,
+        effects: &mut Vec<Effect>,
+    ) {
+        if self.wants.contains_key(&permit) {
+            return;
+        }
+        if self.wants.len() >= self.options.max_wants {
+            effects.push(Effect::Declined(permit));
+            return;
+        }
+        let order = self.next_order;
+        self.next_order += 1;
+        let want = Want {
+            scope: Arc::from(scope),
+            chat: Arc::from(chat),
+            class,
+            order,
+            state: WantState::Ready,
+            told: None,
+        };
+        let queue = self.queues.entry((want.scope.clone(), class)).or_default();
+        queue.ready.insert(order, permit);
+        if queue.asked.is_none() {
+            queue.ask_at = Some(now);
+        }
+        self.wants.insert(permit, want);
+    }
+
+    pub(super) fn cancel(&mut self, permit: PermitId) {
+        let Some(want) = self.wants.remove(&permit) else {
+            return;
+        };
+        self.granted.remove(&permit);
+        if let Some(queue) = self.queues.get_mut(&(want.scope, want.class)) {
+            match want.state {
+                WantState::Ready => {
+                    queue.ready.remove(&want.order);
+                }
+                WantState::Blocked(until) => {
+                    queue.blocked.remove(&(until, want.order));
+                }
+                WantState::Asked | WantState::Granted(_) => {}
+            }
+        }
+    }
+
+    /// Puts a message back into its queue: ready, or not before `blocked`.
+    pub(super) fn requeue(&mut self, permit: PermitId, blocked: Option<LogTime>, now: Moment) {
+        self.granted.remove(&permit);
+        let Some(want) = self.wants.get_mut(&permit) else {
+            return;
+        };
+        let queue = self
+            .queues
+            .entry((want.scope.clone(), want.class))
+            .or_default();
+        match want.state {
+            WantState::Ready => {
+                queue.ready.remove(&want.order);
+            }
+            WantState::Blocked(until) => {
+                queue.blocked.remove(&(until, want.order));
+            }
+            WantState::Asked | WantState::Granted(_) => {}
+        }
+        match blocked {
+            None => {
+                want.state = WantState::Ready;
+                queue.ready.insert(want.order, permit);
+            }
+            Some(until) => {
+                want.state = WantState::Blocked(until);
+                queue.blocked.insert((until, want.order), permit);
+            }
+        }
+        if queue.asked.is_none() {
+            queue.ask_at = Some(now);
+        }
+    }
+
+    /// For the debug log: only when the reason is new.
+    pub(super) fn tell(
+        &mut self,
+        permit: PermitId,
+        why: RefusedWhy,
+        wait: Duration,
+        effects: &mut Vec<Effect>,
+    ) {
+        if let Some(want) = self.wants.get_mut(&permit)
+            && want.told != Some(why)
+        {
+            want.told = Some(why);
+            effects.push(Effect::Waiting { permit, wait, why });
+        }
+    }
+}

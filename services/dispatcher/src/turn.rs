@@ -1,0 +1,57 @@
+//! The last look at a permit, at the moment of sending.
+
+use std::time::{Duration, Instant};
+
+use tidings_delivery::PermitId;
+use tidings_edge::rate_limit::{Limits, Start};
+
+/// The pause between two looks while a grant is awaited: a twentieth of what a grant is good for.
+const LOOK_AGAIN: Duration = Duration::from_millis(1);
+
+/// The permit is void: nothing may go out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct NotItsTurn;
+
+/// A call's permit until it is used. One that is dropped unused is given back, so that the limit does not hold it.
+pub(crate) struct Turn<'a> {
+    limits: &'a Limits,
+    permit: Option<PermitId>,
+}
+
+impl<'a> Turn<'a> {
+    /// `None` needs no permit.
+    pub(crate) fn new(limits: &'a Limits, permit: Option<PermitId>) -> Self {
+        Self { limits, permit }
+    }
+
+    /// Uses the permit up; the call must start now. One that is void is waited for again for `patience`. Returns what
+    /// the wait took.
+    pub(crate) async fn take(mut self, patience: Duration) -> Result<Duration, NotItsTurn> {
+        let began = Instant::now();
+        let Some(permit) = self.permit else {
+            return Ok(Duration::ZERO);
+        };
+        loop {
+            match self.limits.start(permit) {
+                Start::Go => {
+                    self.permit = None;
+                    return Ok(began.elapsed());
+                }
+                Start::Early => {}
+                Start::Void(_) | Start::Unknown if began.elapsed() >= patience => {
+                    return Err(NotItsTurn);
+                }
+                Start::Void(_) | Start::Unknown => {}
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if let Some(permit) = self.permit {
+            self.limits.cancel(permit);
+        }
+    }
+}
