@@ -10,13 +10,7 @@ use tidings_simulator::{Simulator, SimulatorOptions};
 use tidings_stack::Stack;
 use uuid::Uuid;
 
-use crate::{DrillError, Profile, Role, RoleKind};
-
-/// The account's token at the simulator; it opens nothing else.
-const TOKEN: &str = "100001:local-simulator-only";
-
-/// The account that messages are sent with.
-const ACCOUNT: &str = "main";
+use crate::{DrillAccount, DrillError, Profile, Role, RoleKind};
 
 /// How to lay a deployment out.
 pub struct DeploymentOptions {
@@ -33,6 +27,8 @@ pub struct DeploymentOptions {
     pub simulator: SocketAddr,
     /// Where the roles send their spans, instead of the stack's Jaeger.
     pub otlp_url: Option<String>,
+    /// The accounts that messages are sent with. Empty: `main`, with the profile's limits.
+    pub accounts: Vec<DrillAccount>,
 }
 
 impl DeploymentOptions {
@@ -47,6 +43,7 @@ impl DeploymentOptions {
             name,
             simulator: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             otlp_url: None,
+            accounts: Vec::new(),
         }
     }
 }
@@ -87,10 +84,16 @@ impl Deployment {
     ///
     /// # Errors
     /// See [`DrillError`].
-    pub async fn prepare(stack: &Stack, options: DeploymentOptions) -> Result<Self, DrillError> {
+    pub async fn prepare(
+        stack: &Stack,
+        mut options: DeploymentOptions,
+    ) -> Result<Self, DrillError> {
         fs::create_dir_all(&options.folder).map_err(DrillError::system("make a folder"))?;
-        let simulator = SimulatorOptions::new(options.simulator).token(TOKEN, ACCOUNT);
-        let simulator = Simulator::start(simulator).await?;
+        if options.accounts.is_empty() {
+            let limits = options.profile.account_limits.clone();
+            options.accounts = vec![DrillAccount::new("main", limits)];
+        }
+        let simulator = Simulator::start(simulator(&options)).await?;
         let addresses = stack.addresses();
         let place = Place {
             upstream_url: stack
@@ -200,26 +203,57 @@ fn tracing_variables(place: &Place) -> Vec<(&'static str, OsString)> {
     ]
 }
 
+fn simulator(options: &DeploymentOptions) -> SimulatorOptions {
+    let simulator = SimulatorOptions::new(options.simulator);
+    let accounts = options.accounts.iter().enumerate();
+    accounts.fold(simulator, |simulator, (index, account)| {
+        simulator
+            .token(token(index), account.alias.as_str())
+            .limits(account.alias.as_str(), account.platform_limits)
+    })
+}
+
+/// An account's token at the simulator; it opens nothing else.
+fn token(index: usize) -> String {
+    format!("{}:local-simulator-only", 100_001 + index)
+}
+
 fn write_config(options: &DeploymentOptions, place: &Place) -> Result<PathBuf, DrillError> {
-    let token_file = options.folder.join("telegram-main.token");
-    fs::write(&token_file, TOKEN).map_err(DrillError::system("write the token's file"))?;
-    let text = config_text(options, place, &token_file);
+    let mut text = config_text(options, place);
+    for (index, account) in options.accounts.iter().enumerate() {
+        let file = format!("telegram-{}.token", account.alias);
+        let token_file = options.folder.join(file);
+        fs::write(&token_file, token(index)).map_err(DrillError::system("write a token's file"))?;
+        text += &account_text(account, place, &token_file);
+    }
+    text += &options.profile.more;
     let file = options.folder.join("tidings.toml");
     fs::write(&file, text).map_err(DrillError::system("write the roles' configuration"))?;
     Ok(file)
 }
 
-fn config_text(options: &DeploymentOptions, place: &Place, token_file: &Path) -> String {
+fn account_text(account: &DrillAccount, place: &Place, token_file: &Path) -> String {
+    let DrillAccount { alias, limits, .. } = account;
+    format!(
+        "[accounts.\"telegram:{alias}\"]\nbase_url = {}\ntoken_file = {}\nattempt_header = true\n\n\
+         [accounts.\"telegram:{alias}\".limits]\n{limits}\n\n",
+        quoted(&place.simulator_url),
+        quoted(&token_file.to_string_lossy()),
+    )
+}
+
+fn quoted(text: &str) -> String {
+    toml::Value::from(text).to_string()
+}
+
+fn config_text(options: &DeploymentOptions, place: &Place) -> String {
     let profile = &options.profile;
-    let quoted = |text: &str| toml::Value::from(text).to_string();
     let millis = |time: Duration| format!("\"{}ms\"", time.as_millis());
     format!(
         "[kafka]\nbrokers = {}\nprefix = {}\npartitions = {}\nsession_timeout = {}\ngroup_protocol = {}\n\n\
          [upstream]\ndatabase = {}\n\n[state]\ndatabase = {}\n\n[registry]\nurl = {}\n\n\
          [dispatcher]\ngroup = {}\ncall_deadline = {}\nlease = {}\nlease_margin = {}\ndrain_deadline = {}\nmax_records = {}\n\n\
-         [dispatcher.retry.standard]\nbase = {}\nattempts = {}\n\n\
-         [accounts.\"telegram:{ACCOUNT}\"]\nbase_url = {}\ntoken_file = {}\nattempt_header = true\n\n\
-         [accounts.\"telegram:{ACCOUNT}\".limits]\n{}\n\n{}\n",
+         [dispatcher.retry.standard]\nbase = {}\nattempts = {}\n\n",
         quoted(&place.brokers),
         quoted(&place.prefix),
         profile.partitions,
@@ -236,9 +270,5 @@ fn config_text(options: &DeploymentOptions, place: &Place, token_file: &Path) ->
         profile.max_records,
         millis(profile.retry_base),
         profile.retry_attempts,
-        quoted(&place.simulator_url),
-        quoted(&token_file.to_string_lossy()),
-        profile.account_limits,
-        profile.more,
     )
 }

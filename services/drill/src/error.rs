@@ -25,6 +25,15 @@ pub enum DrillError {
     /// The configuration that was written for the roles is refused.
     #[error("the roles' configuration is refused")]
     Config(#[from] ConfigError),
+    /// The cluster did not do what a drill asked it for.
+    #[error("Kafka: could not {doing}")]
+    Kafka {
+        /// What was being done.
+        doing: &'static str,
+        /// The client's words.
+        #[source]
+        source: rdkafka::error::KafkaError,
+    },
     /// A file or a process.
     #[error("{doing}")]
     System {

@@ -3,12 +3,16 @@
 //!
 //! `tidings up` and `tidings demo` run on it, and so do the end-to-end tests: what they show is what runs.
 
+mod account;
 mod deployment;
 mod error;
+mod limit_topic;
 mod profile;
 mod role;
 
+pub use account::DrillAccount;
 pub use deployment::{Deployment, DeploymentOptions, Place};
 pub use error::DrillError;
+pub use limit_topic::LimitTopic;
 pub use profile::Profile;
 pub use role::{Role, RoleKind};

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use uuid::Uuid;
 
+use crate::bench::BenchCommand;
+use crate::bench::limit::LimitDrillOptions;
 use crate::claim_check::ClaimCheckCommand;
 use crate::completions::CompletionsOptions;
 use crate::configuration::ConfigCommand;
@@ -103,6 +105,9 @@ pub(crate) enum Command {
     Limits(Box<LimitsOptions>),
     /// Commit orders' events as an upstream service does, with a ledger for the judge
     Load(LoadOptions),
+    /// Measurements on real parts
+    #[command(subcommand)]
+    Bench(BenchCommand),
     /// Faults on real parts under load, judged
     #[command(subcommand)]
     Drill(DrillCommand),
@@ -255,6 +260,8 @@ pub(crate) enum DrillCommand {
     Crashes(CrashesOptions),
     /// Let workers come and go while the load goes on; one JSON line with the throughput's share
     Rebalances(RebalancesOptions),
+    /// The shared limit with each thing that may go wrong; one JSON line a scenario
+    Limit(LimitDrillOptions),
 }
 
 #[derive(Args)]

@@ -6,6 +6,7 @@ use tidings_edge::config::{Config, ConfigProblem, Setting};
 
 use crate::cli::ConfigOptions;
 use crate::exit::Exit;
+use crate::out::line;
 
 #[derive(Subcommand)]
 pub(crate) enum ConfigCommand {
@@ -69,9 +70,9 @@ fn print(options: &PrintOptions) -> Exit {
 fn print_setting(setting: &Setting, json: bool) {
     let (key, value, origin) = (&setting.key, &setting.value, setting.origin.to_string());
     if json {
-        println!("{}", json!({"key": key, "value": value, "origin": origin}));
+        line(json!({"key": key, "value": value, "origin": origin}));
     } else {
-        println!("{key} = {value}  # {origin}");
+        line(format_args!("{key} = {value}  # {origin}"));
     }
 }
 
@@ -81,7 +82,7 @@ fn check(options: &CheckOptions) -> Exit {
         return refuse(&problems, options.json);
     }
     if !options.json {
-        println!("configuration: fits");
+        line("configuration: fits");
     }
     Exit::Done
 }
@@ -89,9 +90,9 @@ fn check(options: &CheckOptions) -> Exit {
 fn refuse(problems: &[ConfigProblem], json: bool) -> Exit {
     for ConfigProblem { key, value, remedy } in problems {
         if json {
-            println!("{}", json!({"key": key, "value": value, "remedy": remedy}));
+            line(json!({"key": key, "value": value, "remedy": remedy}));
         } else {
-            println!("{key} = {value}: {remedy}");
+            line(format_args!("{key} = {value}: {remedy}"));
         }
     }
     Exit::Refused

@@ -7,6 +7,7 @@ use tidings_edge::doctor::{Finding, Health, examine};
 
 use crate::cli::ConfigOptions;
 use crate::exit::Exit;
+use crate::out::line;
 
 #[derive(Args)]
 pub(crate) struct DoctorOptions {
@@ -25,13 +26,13 @@ pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<Exit> {
     let findings = examine(options.config.config.as_deref(), deadline).await;
     for finding in &findings {
         if options.json {
-            println!("{}", serde_json::to_string(finding)?);
+            line(serde_json::to_string(finding)?);
         } else {
-            println!("{}", line(finding));
+            line(lines(finding));
         }
     }
     if !options.json {
-        println!("\n{}", sum(&findings));
+        line(format_args!("\n{}", sum(&findings)));
     }
     let worst = findings.iter().map(|finding| finding.health).max();
     Ok(match worst {
@@ -40,7 +41,7 @@ pub(crate) async fn run(options: DoctorOptions) -> anyhow::Result<Exit> {
     })
 }
 
-fn line(finding: &Finding) -> String {
+fn lines(finding: &Finding) -> String {
     let head = format!("{:<8} {:<16} ", finding.health.word(), finding.check);
     match finding.health {
         Health::Ok => format!("{head} {}", finding.found),

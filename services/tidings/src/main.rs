@@ -1,6 +1,7 @@
 //! `tidings`: one binary, a subcommand a role.
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+mod bench;
 mod claim_check;
 mod cli;
 mod completions;
@@ -12,6 +13,7 @@ mod exit;
 mod judge;
 mod limits;
 mod load;
+mod out;
 mod prepare;
 mod roles;
 mod schemas;
@@ -71,6 +73,7 @@ async fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Config(command) => Ok(configuration::run(command)),
         Command::Doctor(options) => doctor::run(options).await,
         Command::Completions(options) => Ok(completions::run(&options)),
+        Command::Bench(command) => bench::run(command).await,
         Command::Drill(drill) => drills::run(drill).await,
         Command::Schemas(command) => schemas::run(command).await,
         Command::ClaimCheck(command) => claim_check::run(command).await,

@@ -7,6 +7,7 @@ use tidings_edge::kafka::{self, TopicChange, TopicProblem, TopicsError};
 
 use crate::cli::ConfigOptions;
 use crate::exit::Exit;
+use crate::out::line;
 
 #[derive(Subcommand)]
 pub(crate) enum TopicsCommand {
@@ -60,7 +61,7 @@ async fn apply(options: &ApplyOptions) -> anyhow::Result<Exit> {
         Err(error) => return Err(error.into()),
     };
     if changes.is_empty() && !options.json {
-        println!("topics: up to date");
+        line("topics: up to date");
     }
     for change in &changes {
         tell(change, options);
@@ -75,12 +76,11 @@ fn tell(change: &TopicChange, options: &ApplyOptions) {
         false => ("created", "created"),
     };
     if options.json {
-        println!(
-            "{}",
-            json!({"topic": name, "change": word, "partitions": partitions})
-        );
+        line(json!({"topic": name, "change": word, "partitions": partitions}));
     } else {
-        println!("{name}: {words} with {partitions} partition(s)");
+        line(format_args!(
+            "{name}: {words} with {partitions} partition(s)"
+        ));
     }
 }
 
@@ -89,7 +89,7 @@ async fn check(options: &CheckOptions) -> anyhow::Result<Exit> {
     match kafka::check(&config).await {
         Ok(()) => {
             if !options.json {
-                println!("topics: as configured");
+                line("topics: as configured");
             }
             Ok(Exit::Done)
         }
@@ -108,12 +108,11 @@ fn refuse(problems: &[TopicProblem], json: bool) -> Exit {
                 expected,
                 remedy,
             } = problem;
-            println!(
-                "{}",
-                json!({"topic": topic, "what": what, "found": found, "expected": expected, "remedy": remedy})
+            line(
+                json!({"topic": topic, "what": what, "found": found, "expected": expected, "remedy": remedy}),
             );
         } else {
-            println!("{problem}");
+            line(format_args!("{problem}"));
         }
     }
     Exit::Refused

@@ -10,6 +10,7 @@ mod promises;
 mod registry_away;
 mod restarts;
 mod s3;
+mod schemas_command;
 mod texts;
 mod versions;
 mod world;

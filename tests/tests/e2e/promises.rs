@@ -11,7 +11,7 @@ use tidings_load::LoadOptions;
 use tidings_simulator::log::Outcome;
 use tidings_stack::Stack;
 
-use crate::world::{PATIENCE, World, busy, no_faults};
+use crate::world::{PATIENCE, World, busy, no_faults, until};
 
 async fn load(world: &World, orders: u32) {
     let mut options = LoadOptions::new(world.deployment.place().upstream_url.clone());
@@ -120,6 +120,45 @@ async fn other_owner(world: &World) {
         );
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
+}
+
+/// Its last statement failed, its partitions went elsewhere, and it has nothing more to write: it hears that Postgres is
+/// back all the same.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_worker_that_has_nothing_to_write_is_ready_again() {
+    let world = World::new().await;
+    let _relay = world.relay().await;
+    let mut dispatchers = [world.dispatcher(1).await, world.dispatcher(2).await];
+    let locked = "begin; lock table tidings_delivery.claims in access exclusive mode";
+    world.state.batch_execute(locked).await.unwrap();
+    let mut messages = Vec::new();
+    for chat in 1..=12 {
+        messages.push(world.say(chat, "locked out").await);
+    }
+    for dispatcher in &dispatchers {
+        until("it says that Postgres does not answer", async || {
+            let health = dispatcher.health().await.unwrap_or_default();
+            health["status"] == "degraded"
+        })
+        .await;
+    }
+    let [away, _] = &mut dispatchers;
+    away.pause().unwrap();
+    let broken = "select pg_terminate_backend(pid) from pg_stat_activity \
+        where application_name = 'tidings-dispatcher' and datname = current_database()";
+    world.state.batch_execute(broken).await.unwrap();
+    let epochs = "select coalesce(sum(epoch), 0)::bigint from tidings_delivery.partition_epochs";
+    let before = count(&world, epochs).await;
+    until("the other has its partitions", async || {
+        count(&world, epochs).await > before
+    })
+    .await;
+    world.state.batch_execute("commit").await.unwrap();
+    for message in messages {
+        assert_eq!(world.settled(message).await.0, "delivered");
+    }
+    away.resume().unwrap();
+    away.ready(PATIENCE).await.unwrap();
 }
 
 async fn count(world: &World, statement: &str) -> i64 {

@@ -31,6 +31,7 @@ use crate::stats::Stats;
 use crate::traces::MessageTrace;
 
 use assignment::Assignment;
+use permits::PermitWait;
 use unresolved::Unresolved;
 
 /// Answers of one kind taken in a row before the other kinds are looked at.
@@ -52,8 +53,8 @@ pub(super) struct Payload {
     pub(super) message: Option<Arc<Message>>,
     pub(super) key: Option<Key>,
     pub(super) received: Instant,
-    /// Since when it waits for its permit.
-    pub(super) wanted: Option<Instant>,
+    /// The wait for the permit of its next call.
+    pub(super) wanted: Option<PermitWait>,
     /// The platform's or the failure's last words.
     pub(super) last_reason: Arc<str>,
     /// The last attempt's verdict, the class of B24.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use metrics::histogram;
-use tidings_delivery::{Class, Event, Moment, PermitId, SlotId};
+use tidings_delivery::{Class, Event, Moment, PermitId, SlotId, slot_of};
 use tidings_edge::rate_limit::{Mode, Notice, RefusedWhy, Target, Want};
 use tidings_edge::telemetry::metric_names;
 use tidings_envelope::Destination;
@@ -14,6 +14,24 @@ use super::{EVENTS_IN_A_ROW, Engine, EngineError};
 
 /// How soon a wish is repeated that the limiter had no room for.
 const DECLINED_WAIT: Duration = Duration::from_secs(2);
+
+/// The target of the line about each permit's wait (at debug), apart from those about refusals, which are many.
+const PERMITS_USED: &str = "tidings_dispatcher::permits_used";
+
+/// A call's permit: since when it was wanted, and from when on the one that was granted last allowed the call.
+pub(crate) struct PermitWait {
+    since: Instant,
+    until: Option<Instant>,
+}
+
+impl PermitWait {
+    fn begin() -> Self {
+        Self {
+            since: Instant::now(),
+            until: None,
+        }
+    }
+}
 
 impl Engine {
     pub(super) fn want(
@@ -26,7 +44,7 @@ impl Engine {
         let Some(payload) = self.payloads.get_mut(&slot) else {
             return;
         };
-        payload.wanted = Some(Instant::now());
+        payload.wanted.get_or_insert_with(PermitWait::begin);
         let Some(to) = self.destination(slot) else {
             return;
         };
@@ -40,6 +58,9 @@ impl Engine {
     }
 
     pub(super) fn unwant(&mut self, permit: PermitId) {
+        if let Some(payload) = self.payloads.get_mut(&slot_of(permit)) {
+            payload.wanted = None;
+        }
         let before = self.wants.len();
         self.wants.retain(|want| want.permit != permit);
         if self.wants.len() == before {
@@ -94,6 +115,11 @@ impl Engine {
     fn take_notice(&mut self, notice: Notice) -> Result<(), EngineError> {
         match notice {
             Notice::Granted { permit, from, .. } => {
+                if let Some(payload) = self.payloads.get_mut(&slot_of(permit))
+                    && let Some(wait) = &mut payload.wanted
+                {
+                    wait.until = Some(from.max(Instant::now()));
+                }
                 let from = self.moment_of(from);
                 self.tell(Event::Permitted { permit, from });
             }
@@ -113,7 +139,7 @@ impl Engine {
 
     /// Requirement L13: scope, chat, seconds, why.
     fn waits(&mut self, permit: PermitId, wait: Duration, why: RefusedWhy) {
-        if let Some(to) = self.destination(tidings_delivery::slot_of(permit)) {
+        if let Some(to) = self.destination(slot_of(permit)) {
             let seconds = wait.as_secs_f64();
             debug!(scope = %scope(to), chat = %to.chat_id, seconds, ?why, "waits for the limit");
         }
@@ -141,14 +167,21 @@ impl Engine {
         Ok(())
     }
 
-    /// Observes how long the permit of a call was waited for.
+    /// Observes how long the permit of a call was waited for: until its moment, whatever else the call waited for.
     pub(super) fn permit_used(&mut self, slot: SlotId) {
-        let wanted = self
-            .payloads
-            .get_mut(&slot)
-            .and_then(|payload| payload.wanted.take());
-        if let Some(wanted) = wanted {
-            histogram!(metric_names::LIMIT_WAIT_SECONDS).record(wanted.elapsed().as_secs_f64());
+        let wait = self.payloads.get_mut(&slot).and_then(|p| p.wanted.take());
+        let Some(PermitWait {
+            since,
+            until: Some(until),
+        }) = wait
+        else {
+            return;
+        };
+        let seconds = until.saturating_duration_since(since).as_secs_f64();
+        histogram!(metric_names::LIMIT_WAIT_SECONDS).record(seconds);
+        if let Some(to) = self.destination(slot) {
+            let (scope, chat) = (scope(to), to.chat_id.as_str());
+            debug!(target: PERMITS_USED, %scope, chat, seconds, "has its permit");
         }
     }
 

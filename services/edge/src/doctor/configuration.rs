@@ -83,7 +83,7 @@ fn praise(check: &'static str, config: &Config) -> String {
             "{} days, longer than the configured retention of lanes and dead letters",
             dispatcher.dedupe_retention_days
         ),
-        ACCOUNTS => format!("{}, no credential twice", config.accounts.len()),
+        ACCOUNTS => format!("{} account(s), no credential twice", config.accounts.len()),
         _ => "every key is known, every value fits".to_owned(),
     }
 }

@@ -26,7 +26,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt, join_all};
 
-use crate::config::{Config, Examined};
+use crate::config::Config;
 
 /// Looks at everything, each check for at most `deadline`, and changes nothing. Findings come in the order of the checks
 /// whatever was fastest; each check has at least one.
@@ -35,17 +35,15 @@ use crate::config::{Config, Examined};
 pub async fn examine(path: Option<&Path>, deadline: Duration) -> Vec<Finding> {
     let examined = Config::examine(path);
     let mut findings = configuration::judge(&examined);
-    let Examined {
-        config: Some(config),
-        secret_files,
-        ..
-    } = &examined
-    else {
+    let Some(mut config) = examined.config else {
         return findings;
     };
-    findings.extend(secret_files::judge(&secret_files::gather(secret_files)));
+    // So that Kafka's client says why it gets no answer before it is not waited for any more.
+    config.kafka.admin_timeout = config.kafka.admin_timeout.min(deadline * 3 / 4);
+    let files = secret_files::gather(&examined.secret_files);
+    findings.extend(secret_files::judge(&files));
     findings.extend(listen::judge(config.http.listen));
-    let looks = join_all(checks(config).into_iter().map(|(check, key, look)| {
+    let looks = join_all(checks(&config).into_iter().map(|(check, key, look)| {
         let looked = tokio::time::timeout(deadline, look);
         looked.map(move |found| found.unwrap_or_else(|_| vec![too_slow(check, key, deadline)]))
     }));
@@ -100,8 +98,14 @@ fn too_slow(check: &'static str, key: &str, deadline: Duration) -> Finding {
 /// An error and its causes in one line.
 fn words(error: &dyn std::error::Error) -> String {
     let causes = std::iter::successors(Some(error), |&cause| cause.source());
-    let mut words: Vec<String> = causes.map(ToString::to_string).collect();
-    // Some libraries repeat their cause.
-    words.dedup();
-    words.join(": ")
+    causes
+        .map(ToString::to_string)
+        .fold(String::new(), |told, cause| {
+            // Some libraries tell their cause themselves.
+            match (told.is_empty(), told.contains(&cause)) {
+                (true, _) => cause,
+                (false, true) => told,
+                (false, false) => format!("{told}: {cause}"),
+            }
+        })
 }

@@ -53,7 +53,7 @@ pub(super) fn judge(files: &[SecretFile]) -> Vec<Finding> {
     match findings.as_slice() {
         [] => vec![Finding::ok(
             CHECK,
-            format!("{}, none readable by everybody", files.len()),
+            format!("{} file(s), none readable by everybody", files.len()),
         )],
         [..] => findings,
     }

@@ -43,7 +43,7 @@ fn judge_fit(views: &[TopicView]) -> Vec<Finding> {
     match findings.as_slice() {
         [] => vec![Finding::ok(
             CHECK,
-            format!("{}, all as configured", views.len()),
+            format!("{} topics, all as configured", views.len()),
         )],
         [..] => findings,
     }

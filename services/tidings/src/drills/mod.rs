@@ -11,5 +11,6 @@ pub(crate) async fn run(drill: DrillCommand) -> anyhow::Result<Exit> {
     match drill {
         DrillCommand::Crashes(options) => crashes::run(options).await,
         DrillCommand::Rebalances(options) => rebalances::run(options).await,
+        DrillCommand::Limit(options) => crate::bench::limit::drill(options).await,
     }
 }

@@ -1,7 +1,5 @@
 //! `tidings limits set | penalise | reset`: a record in the log, by name and with a reason.
 
-use std::time::Duration;
-
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tidings_edge::config::Config;

@@ -193,6 +193,8 @@ impl Machine {
             return;
         }
         let on_unknown = work.on_unknown;
+        // Nothing bears its number.
+        work.calls -= 1;
         self.unwant(id, effects);
         if self.leaving(id) {
             self.leave_call(id, now, effects);

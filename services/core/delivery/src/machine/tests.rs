@@ -425,3 +425,177 @@ fn a_chat_that_moves_on_and_on_ends_as_unrecognised() {
         "{seen:?}"
     );
 }
+
+mod limited {
+    //! Accounts whose calls need permits.
+
+    use super::*;
+    use crate::PermitId;
+
+    fn bench() -> Bench {
+        let mut bench = Bench::new();
+        bench
+            .machine
+            .permit_account(&Arc::from("telegram:main"), true);
+        bench
+    }
+
+    fn wanted(effects: &[Effect]) -> PermitId {
+        let mut wants = effects.iter().filter_map(|effect| match effect {
+            Effect::Want { permit, .. } => Some(*permit),
+            _ => None,
+        });
+        wants.next().expect("a permit is wanted")
+    }
+
+    fn unwanted(effects: &[Effect]) -> Vec<PermitId> {
+        let unwanted = effects.iter().filter_map(|effect| match effect {
+            Effect::Unwant(permit) => Some(*permit),
+            _ => None,
+        });
+        unwanted.collect()
+    }
+
+    impl Bench {
+        fn permit(&mut self, permit: PermitId, from: u64) -> &[Effect] {
+            self.tell(Event::Permitted {
+                permit,
+                from: Moment(from),
+            })
+        }
+    }
+
+    #[test]
+    fn permit_and_claim_are_asked_for_together_and_the_call_waits_for_both() {
+        let mut bench = bench();
+        let effects = bench.arrive(1, "a", OnUnknown::Resend).to_vec();
+        let permit = wanted(&effects);
+        assert_eq!(claims(&effects), [(1, None)]);
+        assert!(calls(bench.permit(permit, 0)).is_empty(), "not claimed yet");
+        assert!(
+            matches!(bench.grant(1, 1), [Effect::Call { permit: Some(used), .. }] if *used == permit)
+        );
+    }
+
+    #[test]
+    fn a_call_waits_for_the_moment_that_its_permit_begins_at() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
+        bench.grant(1, 1);
+        assert!(bench.permit(permit, SECOND / 4).is_empty());
+        assert_eq!(bench.machine.next_timer(), Some(Moment(SECOND / 4)));
+        assert!(calls(bench.at(SECOND / 4 - 1)).is_empty());
+        assert_eq!(calls(bench.at(SECOND / 4)), [(1, 1)]);
+    }
+
+    #[test]
+    fn what_parks_commits_started_while_the_moment_comes() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Park));
+        bench.grant(1, 1);
+        assert!(matches!(
+            bench.permit(permit, SECOND / 4),
+            [Effect::Start { .. }]
+        ));
+        let started = Event::Started {
+            slot: SlotId(1),
+            answer: Answer::Done,
+        };
+        assert!(bench.tell(started).is_empty());
+        assert_eq!(calls(bench.at(SECOND / 4)), [(1, 1)]);
+    }
+
+    #[test]
+    fn a_permit_that_is_void_before_its_moment_starts_nothing() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
+        bench.grant(1, 1);
+        bench.permit(permit, SECOND / 4);
+        bench.tell(Event::Voided(permit));
+        assert!(bench.at(SECOND / 4).is_empty());
+        assert_eq!(calls(bench.permit(permit, SECOND / 4)), [(1, 1)]);
+    }
+
+    #[test]
+    fn a_last_look_that_says_no_keeps_the_claim_burns_no_attempt_and_asks_anew() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
+        bench.grant(1, 1);
+        bench.permit(permit, 0);
+        let effects = bench.tell(Event::NotCalled(permit)).to_vec();
+        let next = wanted(&effects);
+        assert_ne!(next, permit);
+        assert_eq!(unwanted(&effects), [permit]);
+        assert!(claims(&effects).is_empty());
+        assert_eq!(calls(bench.permit(next, 0)), [(1, 1)]);
+        assert!(matches!(
+            bench.answer(1, delivered()),
+            [Effect::Settle { attempts: 1, .. }]
+        ));
+    }
+
+    #[test]
+    fn a_429_goes_to_the_shared_limit_and_the_message_asks_again() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
+        bench.grant(1, 1);
+        bench.permit(permit, 0);
+        let throttled = Verdict::Throttled {
+            scope: HoldScope::Chat,
+            wait: Some(Duration::from_secs(7)),
+        };
+        let effects = bench.answer(1, throttled).to_vec();
+        assert!(matches!(
+            effects[0],
+            Effect::Penalise { scope: HoldScope::Chat, wait, .. } if wait >= Duration::from_secs(7)
+        ));
+        assert_eq!(claims(&effects), [(1, Some(1))], "{effects:?}");
+        assert_ne!(wanted(bench.grant(1, 2)), permit);
+    }
+
+    #[test]
+    fn a_chat_that_waits_for_long_gives_its_place_back_and_is_looked_at_again() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
+        bench.grant(1, 1);
+        let wait = Duration::from_secs(60);
+        let effects = bench.tell(Event::ChatWaits { permit, wait }).to_vec();
+        assert_eq!(unwanted(&effects), [permit]);
+        assert_ne!(wanted(bench.at(2 * SECOND)), permit);
+    }
+
+    #[test]
+    fn a_full_queue_of_one_class_takes_no_place_of_another() {
+        let mut bench = bench();
+        for slot in 1..=6 {
+            bench.arrive(slot, &format!("chat {slot}"), OnUnknown::Resend);
+        }
+        let high = Event::Arrived(Arrival {
+            slot: SlotId(7),
+            partition: PARTITION,
+            offset: 7,
+            bytes: 1,
+            content: Content::Message(Delivery {
+                chat: Arc::from("high"),
+                account: Arc::from("telegram:main"),
+                expires_at_micros: None,
+                class: Class::High,
+                on_unknown: OnUnknown::Resend,
+                retry: RetryName::Interactive,
+            }),
+        });
+        let effects = bench.tell(high).to_vec();
+        assert!(
+            matches!(effects[..], [Effect::Want { class: Class::High, .. }, Effect::Claim { .. }]),
+            "{effects:?}"
+        );
+    }
+
+    #[test]
+    fn what_leaves_gives_its_permit_back() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
+        bench.grant(1, 1);
+        assert_eq!(unwanted(bench.tell(Event::Revoked(PARTITION))), [permit]);
+    }
+}

@@ -7,134 +7,33 @@ mod effect;
 mod event;
 mod grants;
 mod holds;
+mod leave;
 mod operations;
+mod options;
 mod records;
 mod search;
+mod view;
 mod wants;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::time::Duration;
 
 use uuid::Uuid;
 
 pub use effect::{ClosedWhy, Effect, Mode, Start, StoppedWhy, VoidWhy};
 pub use event::{AppendId, Event, KeptPenalty, Operation, PermitId, Validity};
+pub use options::Options;
+pub use view::{Counts, View};
 
-use crate::machine::{MACHINE_VERSION, ScopeView};
 use crate::random::Random;
 use crate::record::{Body, Record};
-use crate::{Class, HoldView, LogTime, Machine, Moment, ScopeLimits};
+use crate::{Class, Machine, Moment, ScopeLimits};
 use clock::LogClock;
 use duties::Duties;
 use holds::LocalHolds;
 use operations::Pending;
 use search::Search;
 use wants::{Outstanding, Queue, Want};
-
-/// How a limiter is set up. The defaults are the design's.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// The id of this process: a new one at each start.
-    pub incarnation: Uuid,
-    /// For what must differ between workers.
-    pub seed: u64,
-    /// The latest version of the machine that this program has.
-    pub machine_version: u32,
-    /// An ask that was not read back by then is asked again (1 s).
-    pub ask_timeout: Duration,
-    /// Permits are asked for at least this long before they can be used, so that none lapses on the way (60 ms).
-    pub lead: Duration,
-    /// Silence after which a tick is due while something is live (200 ms), and what is added at random (50 ms).
-    pub tick_after: Duration,
-    /// See there.
-    pub tick_spread: Duration,
-    /// What a record of ours, or of a penalty, waits before it is written again when it was not read back (1 s).
-    pub repeat_after: Duration,
-    /// How long the worker whose record made a snapshot due has to write it, before others do (2 s, and as much at
-    /// random).
-    pub snapshot_takeover: Duration,
-    /// A snapshot is asked for after this long without one, whatever happened (1 h), so that retention never takes the
-    /// last one.
-    pub snapshot_keepalive: Duration,
-    /// How far before the end the newest snapshot is looked for at first (25,000 records: more than two
-    /// [`SNAPSHOT_OFFSETS`](crate::SNAPSHOT_OFFSETS)).
-    pub search_back: i64,
-    /// How long others have to write a snapshot for a late reader that finds none, before it begins the log anew
-    /// (1.5 s, and a third of that at random).
-    pub begin_after: Duration,
-    /// The most messages that wait here (100,000).
-    pub max_wants: usize,
-}
-
-impl Options {
-    /// The defaults, for one process.
-    pub fn new(incarnation: Uuid, seed: u64) -> Self {
-        Self {
-            incarnation,
-            seed,
-            machine_version: MACHINE_VERSION,
-            ask_timeout: Duration::from_secs(1),
-            lead: Duration::from_millis(60),
-            tick_after: Duration::from_millis(200),
-            tick_spread: Duration::from_millis(50),
-            repeat_after: Duration::from_secs(1),
-            snapshot_takeover: Duration::from_secs(2),
-            snapshot_keepalive: Duration::from_secs(3_600),
-            search_back: 25_000,
-            begin_after: Duration::from_millis(1_500),
-            max_wants: 100_000,
-        }
-    }
-}
-
-/// Counters since the process began, for metrics.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Counts {
-    /// `Reserve` records appended.
-    pub asks: u64,
-    /// Permits granted to this process.
-    pub granted: u64,
-    /// Permits refused to it, for the scope's, the share's or the class' sake.
-    pub refused_scope: u64,
-    /// Refused because the chat was not ready, or held.
-    pub refused_chat: u64,
-    /// Refused because account or address was held.
-    pub refused_held: u64,
-    /// Refused because the scope had too many live chats.
-    pub refused_too_many_chats: u64,
-    /// Grants that became void: a penalty.
-    pub void_penalty: u64,
-    /// Grants that became void: too late.
-    pub void_late: u64,
-    /// Grants that became void: the log.
-    pub void_log: u64,
-    /// Asks that were not read back in time.
-    pub unanswered: u64,
-    /// Ticks appended.
-    pub ticks: u64,
-    /// Snapshots appended.
-    pub snapshots: u64,
-    /// Times that the limiter closed.
-    pub closed: u64,
-    /// Values in the topic that are no records.
-    pub malformed: u64,
-}
-
-/// What `tidings limits` and `/health` show.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct View {
-    /// The log's id.
-    pub log_id: Uuid,
-    /// The machine's version in force.
-    pub machine_version: u32,
-    /// About the log's time; ends of holds are relative to it.
-    pub time: LogTime,
-    /// Each scope.
-    pub scopes: Vec<ScopeView>,
-    /// Everything that is held, addresses included.
-    pub holds: Vec<HoldView>,
-}
 
 /// A worker's limiter.
 #[derive(Debug)]

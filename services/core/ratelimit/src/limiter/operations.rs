@@ -1,7 +1,7 @@
 //! What must get into the log, and is written again until it was read.
 
-use super::{AppendId, Effect, KeptPenalty, Limiter, Operation};
-use crate::record::{Body, LONG_PENALTY, Limits, Reset};
+use super::{AppendId, Effect, Limiter, Operation};
+use crate::record::{Body, Limits, Reset};
 use crate::{Moment, Penalise};
 
 /// The most records that wait to be written again.
@@ -145,12 +145,5 @@ impl Limiter {
                 pending.due = now.after(self.options.repeat_after / 4);
             }
         }
-    }
-}
-
-impl KeptPenalty {
-    /// Whether Postgres keeps a penalty of this length.
-    pub fn is_long(wait: std::time::Duration) -> bool {
-        wait > LONG_PENALTY
     }
 }

@@ -10,6 +10,7 @@
 
 mod apply;
 mod begin;
+mod chats;
 mod hold;
 mod line;
 mod scope;
@@ -18,6 +19,7 @@ mod state;
 #[cfg(test)]
 mod tests;
 mod usage;
+mod usage_wire;
 mod view;
 
 use std::collections::{BTreeMap, VecDeque};

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use uuid::Uuid;
 
+use super::chats::{Chat, is_group};
 use super::line::Line;
-use super::scope::{Chat, MAX_LIVE_CHATS, Scope, is_group};
+use super::scope::{MAX_LIVE_CHATS, Scope};
 use super::usage::{Rules, Usage};
 use super::{
     Hold, Incarnation, MAX_ADDRESSES, MAX_INCARNATIONS, MAX_SCOPES, MAX_WISHES, Machine, State,

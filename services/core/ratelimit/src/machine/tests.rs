@@ -3,7 +3,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::*;
-use crate::record::{Ask, Body, Entry, Init, Limits, Penalise, Record, Reserve, Tick};
+use crate::record::{Ask, Body, Entry, Init, Limits, Penalise, Record, Reserve, Reset, Tick};
 use crate::{Class, Limit, Rule, ScopeLimits, SourcePreset, Target, exact_limits};
 
 const SCOPE: &str = "telegram:main";
@@ -262,6 +262,29 @@ fn penalties_hold_what_they_name_and_end_by_themselves() {
     );
     assert_eq!(
         log.ask(1, Class::Normal, &["11"]).1.unwrap().why,
+        RefusedWhy::Held
+    );
+}
+
+/// A producer may write a record twice, and late: a reset must not end a penalty that came after it.
+#[test]
+fn a_wish_is_carried_out_once() {
+    let mut log = Log::with(exact_limits("telegram"));
+    let reset = || {
+        Body::Reset(Reset {
+            id: id(5),
+            target: account(),
+            operator: "ada".to_owned(),
+            reason: "test".to_owned(),
+        })
+    };
+    log.penalise(account(), 5);
+    log.append(reset());
+    assert_eq!(log.ask(1, Class::Normal, &["1"]).0.len(), 1);
+    log.penalise(account(), 5);
+    assert_eq!(log.append(reset()).what, What::RepeatedWish(id(5)));
+    assert_eq!(
+        log.ask(1, Class::Normal, &["2"]).1.unwrap().why,
         RefusedWhy::Held
     );
 }

@@ -3,20 +3,19 @@
 use std::collections::VecDeque;
 
 use crate::limits::Enforced;
-use crate::record::{DecodeError, Reader, Writer};
 use crate::{LogTime, Rule};
 
 /// A rule in force.
 #[derive(Debug, Clone)]
-struct InForce {
+pub(super) struct InForce {
     rule: Rule,
     enforced: Enforced,
     /// What was sent up to then is not known: the rule counts as used up at that time (design §9, full windows).
-    since: LogTime,
+    pub(super) since: LogTime,
 }
 
 impl InForce {
-    fn new(rule: Rule, since: LogTime) -> Self {
+    pub(super) fn new(rule: Rule, since: LogTime) -> Self {
         Self {
             rule,
             enforced: rule.enforced(),
@@ -27,15 +26,15 @@ impl InForce {
 
 /// The rules of one level.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Rules(Vec<InForce>);
+pub(crate) struct Rules(pub(super) Vec<InForce>);
 
 /// What was used of a level's rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Usage {
     /// Grants in order, as far back as the longest window reaches.
-    history: VecDeque<LogTime>,
+    pub(super) history: VecDeque<LogTime>,
     /// For each rule the theoretical arrival time of a bucket; empty as long as nothing was used.
-    arrivals: Vec<LogTime>,
+    pub(super) arrivals: Vec<LogTime>,
 }
 
 impl Rules {
@@ -210,23 +209,6 @@ impl Rules {
             .iter()
             .any(|rule| matches!(rule.enforced, Enforced::Bucket { .. }))
     }
-
-    pub(crate) fn write(&self, out: &mut Writer) {
-        for rule in &self.0 {
-            out.long(rule.since.0);
-        }
-    }
-
-    /// Reads what [`Rules::write`] wrote for these rules.
-    pub(crate) fn read<'a>(
-        input: &mut Reader<'_>,
-        rules: impl Iterator<Item = &'a Rule>,
-    ) -> Result<Self, DecodeError> {
-        rules
-            .map(|rule| Ok(InForce::new(*rule, LogTime(input.long()?))))
-            .collect::<Result<_, _>>()
-            .map(Self)
-    }
 }
 
 impl InForce {
@@ -269,39 +251,7 @@ impl Usage {
     pub(crate) fn remembered(&self) -> usize {
         self.history.len()
     }
-
-    pub(crate) fn write(&self, out: &mut Writer) {
-        let mut before = 0;
-        out.array(self.history.iter(), |out, at| {
-            out.long(at.0.wrapping_sub(before));
-            before = at.0;
-        });
-        out.array(self.arrivals.iter(), |out, at| out.long(at.0));
-    }
-
-    pub(crate) fn read(input: &mut Reader<'_>, rules: &Rules) -> Result<Self, DecodeError> {
-        let mut before: i64 = 0;
-        let history = input.array(MAX_HISTORY, |input| {
-            let at = before.wrapping_add(input.long()?);
-            if at < before && before != 0 {
-                return Err(DecodeError::Malformed("a history that goes back"));
-            }
-            before = at;
-            Ok(LogTime(at))
-        })?;
-        let arrivals = input.array(rules.0.len(), |input| Ok(LogTime(input.long()?)))?;
-        if !arrivals.is_empty() && arrivals.len() != rules.0.len() {
-            return Err(DecodeError::Malformed("buckets without rules"));
-        }
-        Ok(Self {
-            history: history.into(),
-            arrivals,
-        })
-    }
 }
-
-/// More than any window may count, with what horizons add.
-const MAX_HISTORY: usize = 4 * crate::limits::MAX_COUNT as usize;
 
 pub(crate) fn plus(time: LogTime, micros: i64) -> LogTime {
     LogTime(time.0.saturating_add(micros))

@@ -9,12 +9,15 @@
     clippy::wildcard_enum_match_arm
 )]
 
+mod calls;
 mod chaos;
+mod demand;
 mod end;
 mod log;
 mod platform;
 mod random;
 mod settings;
+mod topic;
 mod worker;
 mod world;
 

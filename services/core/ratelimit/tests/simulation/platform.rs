@@ -87,6 +87,13 @@ impl Platform {
         self.scopes.insert(scope.to_owned(), counted);
     }
 
+    /// Whether these are the scope's limits, now and hereafter.
+    pub(crate) fn has(&self, scope: &str, limits: &ScopeLimits) -> bool {
+        let eras = self.scopes.get(scope).map(|counted| &counted.eras);
+        eras.and_then(|eras| eras.last())
+            .is_some_and(|(_, last)| last == limits)
+    }
+
     /// Other limits from `at` on.
     pub(crate) fn change(&mut self, scope: &str, limits: ScopeLimits, at: u64) {
         if let Some(counted) = self.scopes.get_mut(scope) {

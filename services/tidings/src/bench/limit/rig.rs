@@ -1,0 +1,197 @@
+//! The processes of a run.
+
+use std::ffi::OsString;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use tidings_drill::{
+    Deployment, DeploymentOptions, DrillAccount, LimitTopic, Profile, Role, RoleKind,
+};
+use tidings_stack::Stack;
+
+use super::calls::Kind;
+use super::feed::{Publisher, alias};
+use super::options::Chaos;
+use super::plan::Plan;
+use super::waits;
+
+/// Partitions of each lane: each of up to twelve workers has one at least.
+const PARTITIONS: NonZeroU32 = NonZeroU32::new(12).expect("is not zero");
+
+/// How long all of many workers may take to start on a busy machine.
+const READY: Duration = Duration::from_secs(120);
+
+const STOP: Duration = Duration::from_secs(15);
+
+/// Messages that show that every partition is worked on.
+const WARM_UP: u64 = 60;
+
+/// The longest that they may take.
+const WARM: Duration = Duration::from_secs(90);
+
+/// Then the account is idle, the group has settled, and what a worker does once is done.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// The pause between two lone messages.
+const LONE_PAUSE: Duration = Duration::from_millis(200);
+
+/// Where Debian's package `faketime` puts its library.
+const FAKETIME: [&str; 2] = [
+    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
+    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
+];
+
+pub(super) struct Rig<'a> {
+    pub(super) stack: &'a Stack,
+    pub(super) deployment: Arc<Deployment>,
+    pub(super) topic: LimitTopic,
+    pub(super) workers: Vec<Role>,
+    relay: Role,
+}
+
+impl<'a> Rig<'a> {
+    /// Everything started, and warm: every partition is worked on, and the accounts have been idle for a moment.
+    pub(super) async fn start(
+        stack: &'a Stack,
+        folder: PathBuf,
+        plan: &Plan,
+    ) -> anyhow::Result<Self> {
+        let deployment = Deployment::prepare(stack, options(folder, plan)?).await?;
+        let topic = LimitTopic::new(deployment.config()?)?;
+        let relay = deployment.run(RoleKind::Relay, 1).await?;
+        let workers = (0..plan.workers).map(|index| worker(&deployment, plan, index));
+        let mut rig = Self {
+            stack,
+            topic,
+            relay,
+            workers: workers.collect::<Result<_, _>>()?,
+            deployment: Arc::new(deployment),
+        };
+        for worker in &mut rig.workers {
+            worker.start().await?;
+        }
+        rig.ready().await?;
+        rig.warm_up().await?;
+        Ok(rig)
+    }
+
+    pub(super) fn partitions() -> NonZeroU32 {
+        PARTITIONS
+    }
+
+    /// What was accepted before anything is measured.
+    pub(super) fn warmed_up(&self) -> u64 {
+        WARM_UP
+    }
+
+    /// Waits until every worker is.
+    pub(super) async fn ready(&mut self) -> anyhow::Result<()> {
+        for worker in &mut self.workers {
+            worker.ready(READY).await?;
+        }
+        Ok(())
+    }
+
+    async fn warm_up(&self) -> anyhow::Result<()> {
+        let publisher = Publisher::connect(&self.deployment).await?;
+        let chats = (0..WARM_UP).map(|number| i64::try_from(number).unwrap_or(0));
+        publisher.publish(Kind::Normal, 0, chats).await?;
+        self.accepted(WARM_UP).await?;
+        tokio::time::sleep(IDLE).await;
+        Ok(())
+    }
+
+    /// Single messages, each to another chat of the idle first account.
+    pub(super) async fn lone(&self, count: u32) -> anyhow::Result<()> {
+        let publisher = Publisher::connect(&self.deployment).await?;
+        for number in 0..count {
+            publisher
+                .publish(Kind::Lone, 0, std::iter::once(number.into()))
+                .await?;
+            tokio::time::sleep(LONE_PAUSE).await;
+        }
+        self.accepted(WARM_UP + u64::from(count)).await
+    }
+
+    /// Waits until the first account has had so many calls accepted.
+    pub(super) async fn accepted(&self, count: u64) -> anyhow::Result<()> {
+        let until = Instant::now() + WARM;
+        loop {
+            let stats = self.deployment.simulator().account_stats(None);
+            let accepted = stats.get(&alias(0)).map_or(0, |stats| stats.accepted);
+            if accepted >= count {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                bail!(
+                    "{accepted} of {count} messages arrived within {WARM:?}; the workers' logs are in {}",
+                    self.folder().display()
+                );
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    pub(super) fn logs(&self) -> Vec<&Path> {
+        self.workers.iter().map(Role::log).collect()
+    }
+
+    fn folder(&self) -> &Path {
+        let file = self.deployment.config_file();
+        file.parent().unwrap_or(file)
+    }
+
+    /// Ends everything but the stack.
+    pub(super) async fn stop(mut self) -> anyhow::Result<()> {
+        for worker in &mut self.workers {
+            // What they hold is of no worth any more, and some may wait for a penalty's end.
+            worker.kill()?;
+        }
+        self.relay.stop(STOP).await?;
+        let deployment = Arc::into_inner(self.deployment).context("the feed still runs")?;
+        deployment.stop().await?;
+        Ok(())
+    }
+}
+
+fn options(folder: PathBuf, plan: &Plan) -> anyhow::Result<DeploymentOptions> {
+    let mut options = DeploymentOptions::new(std::env::current_exe()?, folder);
+    options.folder = options.folder.join(&options.name);
+    options.profile = Profile {
+        partitions: PARTITIONS.get(),
+        more: waits::LOG.into(),
+        ..Profile::drill()
+    };
+    let account = |index| DrillAccount {
+        platform_limits: plan.platform_limits(),
+        ..DrillAccount::new(alias(index), plan.proposal())
+    };
+    options.accounts = (0..plan.accounts).map(account).collect();
+    Ok(options)
+}
+
+fn worker(deployment: &Deployment, plan: &Plan, index: usize) -> anyhow::Result<Role> {
+    let role = deployment.role(RoleKind::Dispatcher, index + 1);
+    Ok(match (plan.chaos, index) {
+        (Some(Chaos::Clock), 0) => role.with_environment(clock_off_by("+1h")?),
+        (Some(Chaos::Clock), 1) => role.with_environment(clock_off_by("-1h")?),
+        (_, _) => role,
+    })
+}
+
+/// Another wall clock for one process; monotonic ones stay, as on a machine whose clock is wrong.
+fn clock_off_by(offset: &str) -> anyhow::Result<Vec<(&'static str, OsString)>> {
+    let library = FAKETIME.iter().find(|library| Path::new(library).exists());
+    let library = library.context(
+        "--chaos clock needs libfaketime: run `deploy/setup.sh limit-drill`, or install the package faketime",
+    )?;
+    Ok(vec![
+        ("LD_PRELOAD", library.into()),
+        ("FAKETIME", offset.into()),
+        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
+        ("DONT_FAKE_MONOTONIC", "1".into()),
+    ])
+}
