@@ -4,7 +4,7 @@ SEEDS ?= 10000
 DEMO_ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build demo test test-consumer test-containers lint lint-containers sim crash-drill
+.PHONY: help setup build demo test test-consumer test-containers lint lint-containers sim crash-drill limit-drill
 
 help: ## print these lines
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
@@ -46,3 +46,9 @@ crash-drill: build ## kill, freeze and terminate roles at FAULTS random moments 
 	@$${CARGO_TARGET_DIR:-target}/debug/tidings drill crashes --faults $(FAULTS) --policy resend
 	@$${CARGO_TARGET_DIR:-target}/debug/tidings drill crashes --faults $(FAULTS) --policy park
 	@$${CARGO_TARGET_DIR:-target}/debug/tidings drill rebalances
+
+LIMIT_DRILL_ARGS ?=
+
+limit-drill: build ## share accounts' limits among workers, with each thing that may go wrong, about 20 minutes (LIMIT_DRILL_ARGS='--only kill')
+	@deploy/setup.sh limit-drill
+	@$${CARGO_TARGET_DIR:-target}/debug/tidings drill limit $(LIMIT_DRILL_ARGS)

@@ -4,6 +4,7 @@
 #   deploy/setup.sh              what `make demo` and `make test` need
 #   deploy/setup.sh compose      docker-compose as well, which checks docker-compose.yml
 #   deploy/setup.sh containers   Docker as well, for `make test-containers`
+#   deploy/setup.sh limit-drill  libfaketime as well, for the scenario `clock` of `make limit-drill`
 #
 #   NO_INSTALL=1   only prints the system packages to install; fails if any is missing
 #   XDG_CACHE_HOME where the local stack's programs are kept (default ~/.cache), in the folder `tidings`
@@ -25,8 +26,8 @@ readonly JAEGER_FOLDER="$CACHE/jaeger-$JAEGER_VERSION"
 
 main() {
     case $WANTED in
-    '' | compose | containers) ;;
-    *) fail "$WANTED is unknown; use compose or containers, or nothing" ;;
+    '' | compose | containers | limit-drill) ;;
+    *) fail "$WANTED is unknown; use compose, containers or limit-drill, or nothing" ;;
     esac
     require_rust
     local missing
@@ -80,11 +81,14 @@ missing_packages() {
     have_postgres_server || echo postgresql
     have_java || java_package
     have_jars || command -v mvn >/dev/null || echo maven
-    [[ -z $WANTED ]] || missing_compose
+    [[ $WANTED != compose && $WANTED != containers ]] || missing_compose
     [[ $WANTED != containers ]] || missing_docker
+    [[ $WANTED != limit-drill ]] || missing_faketime
 }
 
 missing_compose() { command -v docker-compose >/dev/null || echo docker-compose; }
+
+missing_faketime() { compgen -G '/usr/lib/*/faketime/libfaketimeMT.so.1' >/dev/null || echo faketime; }
 
 # Docker's client alone is no Docker. debootstrap makes images where none can be pulled.
 missing_docker() {

@@ -10,7 +10,7 @@ use tidings_envelope::partition::partition_for;
 use tokio_postgres::{Client, NoTls};
 
 use super::calls::Kind;
-use super::plan::{High, Plan};
+use super::plan::{High, PARTITIONS, Plan};
 
 /// How often the backlog is looked at.
 const LOOK: Duration = Duration::from_millis(100);
@@ -100,13 +100,12 @@ impl Feed {
         publisher: Publisher,
         deployment: Arc<Deployment>,
         plan: Plan,
-        partitions: NonZeroU32,
         warmed_up: u64,
     ) -> Self {
         Self {
             normal: vec![0; plan.accounts],
             others: warmed_up,
-            high_chats: high_chats(plan.high, partitions),
+            high_chats: high_chats(plan.high),
             high: 0,
             began: Instant::now(),
             publisher,
@@ -181,10 +180,11 @@ impl Feed {
 }
 
 /// A trickle goes to one worker, which holds the first partition; endless ones to all.
-fn high_chats(high: High, partitions: NonZeroU32) -> Vec<i64> {
+fn high_chats(high: High) -> Vec<i64> {
     let on_first = |number: &i64| {
         let key = Kind::High.chat_id(0, *number).to_string();
-        partition_for(key.as_bytes(), partitions) == 0
+        let partitions = u32::try_from(PARTITIONS).ok().and_then(NonZeroU32::new);
+        partitions.is_some_and(|partitions| partition_for(key.as_bytes(), partitions) == 0)
     };
     match high {
         High::None => Vec::new(),

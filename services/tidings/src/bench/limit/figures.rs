@@ -48,6 +48,7 @@ pub(super) struct Figures {
     accepted: usize,
     records_per_message: Option<f64>,
     fairness: Option<f64>,
+    workers_served: Option<usize>,
     lone_wait_p50_ms: Option<f64>,
     lone_wait_p99_ms: Option<f64>,
     high_wait_p50_ms: Option<f64>,
@@ -72,6 +73,8 @@ impl Figures {
         let whole = seen.span.seconds_without(&[]);
         let calls = &seen.calls;
         let count = |is: fn(&Call) -> bool| calls.iter().filter(|call| is(call)).count();
+        let served = workers_stay(plan).then(|| fairness(accepted(calls, &seen.seconds)));
+        let served = served.flatten();
         let in_span = accepted(calls, &[seen.span]).count();
         let mut took: Vec<f64> = of_kind(calls, Kind::High)
             .filter_map(Call::took_ms)
@@ -86,8 +89,8 @@ impl Figures {
             accepted: in_span,
             records_per_message: (seen.records >= 0 && in_span > 0)
                 .then(|| seen.records as f64 / in_span as f64),
-            fairness: workers_stay(plan)
-                .then(|| fairness(accepted(calls, &seen.seconds), plan.workers).unwrap_or(0.0)),
+            fairness: served.map(|(fairness, _)| fairness),
+            workers_served: served.map(|(_, workers)| workers),
             lone_wait_p50_ms: percentile(&mut seen.lone_waits, 0.5),
             lone_wait_p99_ms: percentile(&mut seen.lone_waits, 0.99),
             high_wait_p50_ms: percentile(&mut seen.high_waits, 0.5),
@@ -107,7 +110,7 @@ impl Figures {
             "chaos": plan.chaos.map(Chaos::word), "used_share": rounded(self.used_share), "used_share_whole": rounded(self.used_share_whole),
             "seconds_counted": self.seconds_counted, "accepted": self.accepted, "over_limit": self.over_limit,
             "in_penalty_calls": self.in_penalty_calls, "most_in_a_second": self.most_in_a_second,
-            "records_per_message": rounded(self.records_per_message), "fairness": rounded(self.fairness),
+            "records_per_message": rounded(self.records_per_message), "fairness": rounded(self.fairness), "workers_served": self.workers_served,
             "lone_wait_p50_ms": rounded(self.lone_wait_p50_ms), "lone_wait_p99_ms": rounded(self.lone_wait_p99_ms),
             "high_wait_p50_ms": rounded(self.high_wait_p50_ms), "high_wait_p99_ms": rounded(self.high_wait_p99_ms),
             "high_took_p99_ms": rounded(self.high_took_p99_ms), "normal_pause_ms": rounded(self.normal_pause_ms),

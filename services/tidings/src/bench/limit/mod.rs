@@ -15,7 +15,7 @@ mod scenarios;
 mod spans;
 mod waits;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use tidings_stack::{Stack, StackOptions, StackSource};
@@ -28,7 +28,8 @@ use plan::Plan;
 pub(crate) async fn run(options: LimitBenchOptions) -> anyhow::Result<Exit> {
     let json = options.json;
     let stack = start_stack().await?;
-    let kept = measured(&stack, options.plan(), json).await?;
+    let folder = folder(&stack, options.folder.as_deref())?;
+    let kept = measured(&stack, &folder, options.plan(), json).await?;
     stack.stop().await?;
     Ok(if kept { Exit::Done } else { Exit::Failed })
 }
@@ -47,10 +48,11 @@ pub(crate) async fn drill(options: LimitDrillOptions) -> anyhow::Result<Exit> {
     let wanted =
         |plan: &Plan| options.only.is_empty() || options.only.iter().any(|name| name == plan.name);
     let stack = start_stack().await?;
+    let folder = folder(&stack, options.folder.as_deref())?;
     let mut kept = true;
     for plan in plans.into_iter().filter(wanted) {
         let name = plan.name;
-        match measured(&stack, plan, true).await {
+        match measured(&stack, &folder, plan, true).await {
             Ok(this) => kept &= this,
             // One that could not be run must not keep the others from being run.
             Err(error) => {
@@ -72,13 +74,18 @@ async fn start_stack() -> anyhow::Result<Stack> {
         .await?)
 }
 
+/// Where settings and logs lie: with the stack, and gone with it, unless a folder is given.
+fn folder(stack: &Stack, given: Option<&Path>) -> anyhow::Result<PathBuf> {
+    Ok(match (given, stack.folder()) {
+        (Some(given), _) => std::path::absolute(given)?,
+        (None, Some(stacks)) => stacks.join("bench"),
+        (None, None) => std::env::temp_dir(),
+    })
+}
+
 /// Runs one plan and prints what was seen. True when every promise was kept.
-async fn measured(stack: &Stack, plan: Plan, json: bool) -> anyhow::Result<bool> {
-    let folder = stack
-        .folder()
-        .map_or_else(std::env::temp_dir, PathBuf::from)
-        .join("bench");
-    let line = run::run(stack, folder, plan).await?;
+async fn measured(stack: &Stack, folder: &Path, plan: Plan, json: bool) -> anyhow::Result<bool> {
+    let line = run::run(stack, folder.to_owned(), plan).await?;
     if json {
         out::line(&line.json);
     } else {

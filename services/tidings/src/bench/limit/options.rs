@@ -1,5 +1,7 @@
 //! The arguments.
 
+use std::path::PathBuf;
+
 use clap::{Args, ValueEnum};
 
 use super::plan::{Bounds, High, Plan};
@@ -21,6 +23,9 @@ pub(crate) struct LimitBenchOptions {
     /// What happens meanwhile
     #[arg(long, value_enum)]
     chaos: Option<Chaos>,
+    /// Keep settings and logs in this folder
+    #[arg(long)]
+    pub(super) folder: Option<PathBuf>,
     /// Print one JSON object
     #[arg(long)]
     pub(super) json: bool,
@@ -47,6 +52,9 @@ pub(crate) struct LimitDrillOptions {
     /// Only this scenario (repeatable)
     #[arg(long)]
     pub(super) only: Vec<String>,
+    /// Keep settings and logs in this folder
+    #[arg(long)]
+    pub(super) folder: Option<PathBuf>,
     /// Print the scenarios' names and run none
     #[arg(long)]
     pub(super) list: bool,

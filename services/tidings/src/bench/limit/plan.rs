@@ -7,6 +7,12 @@ use super::options::Chaos;
 /// Telegram's limit of an account, in messages a second (reference/platforms.md, Telegram).
 pub(super) const TELEGRAM_PER_SECOND: u32 = 30;
 
+/// Partitions of each lane: each of up to twelve workers has one at least.
+pub(super) const PARTITIONS: u64 = 12;
+
+/// The most `normal` messages that are kept waiting, but for the plans that name more.
+const MOST: u64 = 10_000;
+
 /// One run.
 #[derive(Debug, Clone)]
 pub(super) struct Plan {
@@ -23,7 +29,8 @@ pub(super) struct Plan {
     pub(super) chaos: Option<Chaos>,
     /// Single messages on the idle account, before it is saturated.
     pub(super) lone: u32,
-    /// `normal` messages of each account that are kept waiting; `None`: what is sent in ten seconds, and at least 1,000.
+    /// `normal` messages of each account that are kept waiting; `None`: of one account so many that a worker with one
+    /// partition of twelve does not run out of them if all are served alike, of more what is sent in ten seconds.
     pub(super) backlog: Option<u64>,
     /// What goes to the lane `high` meanwhile.
     pub(super) high: High,
@@ -87,9 +94,11 @@ impl Plan {
 
     /// `normal` messages of each account that are kept waiting.
     pub(super) fn kept_waiting(&self) -> u64 {
-        let ten_seconds = 10 * u64::from(self.per_second());
-        self.backlog
-            .unwrap_or(ten_seconds.max(1_000 / self.accounts as u64))
+        let per_second = u64::from(self.per_second());
+        self.backlog.unwrap_or(match self.accounts {
+            1 => (PARTITIONS * self.seconds * per_second / self.workers.max(1) as u64).min(MOST),
+            _ => 10 * per_second,
+        })
     }
 
     /// Chats of each account: so many that none has its own limit's next turn before the account's backlog is through.

@@ -1,7 +1,6 @@
 //! The processes of a run.
 
 use std::ffi::OsString;
-use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -15,11 +14,14 @@ use tidings_stack::Stack;
 use super::calls::Kind;
 use super::feed::{Publisher, alias};
 use super::options::Chaos;
-use super::plan::Plan;
+use super::plan::{PARTITIONS, Plan};
 use super::waits;
 
-/// Partitions of each lane: each of up to twelve workers has one at least.
-const PARTITIONS: NonZeroU32 = NonZeroU32::new(12).expect("is not zero");
+/// Lanes of a platform (design §4).
+const LANES: u64 = 3;
+
+/// How long the group may take until every partition has its worker.
+const SETTLED: Duration = Duration::from_secs(60);
 
 /// How long all of many workers may take to start on a busy machine.
 const READY: Duration = Duration::from_secs(120);
@@ -74,12 +76,9 @@ impl<'a> Rig<'a> {
             worker.start().await?;
         }
         rig.ready().await?;
+        rig.settled().await?;
         rig.warm_up().await?;
         Ok(rig)
-    }
-
-    pub(super) fn partitions() -> NonZeroU32 {
-        PARTITIONS
     }
 
     /// What was accepted before anything is measured.
@@ -93,6 +92,25 @@ impl<'a> Rig<'a> {
             worker.ready(READY).await?;
         }
         Ok(())
+    }
+
+    /// Waits until every partition has its worker, and every worker a partition.
+    async fn settled(&self) -> anyhow::Result<()> {
+        let until = Instant::now() + SETTLED;
+        loop {
+            let mut partitions = Vec::new();
+            for worker in &self.workers {
+                let health = worker.health().await.unwrap_or_default();
+                partitions.push(health["partitions"].as_u64().unwrap_or(0));
+            }
+            if partitions.iter().sum::<u64>() == LANES * PARTITIONS && !partitions.contains(&0) {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                bail!("the group has not settled within {SETTLED:?}: {partitions:?} partitions");
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
     }
 
     async fn warm_up(&self) -> anyhow::Result<()> {
@@ -161,7 +179,7 @@ fn options(folder: PathBuf, plan: &Plan) -> anyhow::Result<DeploymentOptions> {
     let mut options = DeploymentOptions::new(std::env::current_exe()?, folder);
     options.folder = options.folder.join(&options.name);
     options.profile = Profile {
-        partitions: PARTITIONS.get(),
+        partitions: u32::try_from(PARTITIONS)?,
         more: waits::LOG.into(),
         ..Profile::drill()
     };
