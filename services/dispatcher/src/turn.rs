@@ -8,6 +8,9 @@ use tidings_edge::rate_limit::{Limits, Start};
 /// The pause between two looks while a grant is awaited: a twentieth of what a grant is good for.
 const LOOK_AGAIN: Duration = Duration::from_millis(1);
 
+/// The longest that a call waits for a permit that begins a moment later.
+const EARLY_WAIT: Duration = Duration::from_millis(5);
+
 /// The permit is void: nothing may go out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NotItsTurn;
@@ -37,11 +40,13 @@ impl<'a> Turn<'a> {
                     self.permit = None;
                     return Ok(began.elapsed());
                 }
-                Start::Early => {}
+                Start::Early if began.elapsed() >= patience.max(EARLY_WAIT) => {
+                    return Err(NotItsTurn);
+                }
                 Start::Void(_) | Start::Unknown if began.elapsed() >= patience => {
                     return Err(NotItsTurn);
                 }
-                Start::Void(_) | Start::Unknown => {}
+                Start::Early | Start::Void(_) | Start::Unknown => {}
             }
             tokio::time::sleep(LOOK_AGAIN).await;
         }

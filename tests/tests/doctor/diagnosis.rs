@@ -32,7 +32,7 @@ impl Diagnosis {
                 let has = |field: &str, part: &str| finding[field].as_str().unwrap().contains(part);
                 finding["check"] == *check && has("key", key) && has("remedy", remedy)
             };
-            let found = left.iter().position(|finding| fits(finding));
+            let found = left.iter().position(fits);
             let found = found.unwrap_or_else(|| {
                 panic!(
                     "no {health} of {check} about {key:?} with {remedy:?} in\n{}",

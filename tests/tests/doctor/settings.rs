@@ -3,6 +3,9 @@
 use crate::diagnosis::Expected;
 use crate::world::{World, closed_port};
 
+/// Variables, and the problems that they make.
+type Case<'a> = (&'a [(&'a str, &'a str)], &'a [Expected<'a>]);
+
 #[tokio::test]
 async fn of_a_deployment_that_fits_nothing_is_said() {
     let world = World::new().await;
@@ -33,7 +36,7 @@ async fn a_setting_that_does_not_fit_is_found_and_explained() {
     let world = World::new().await;
     let closed = format!("127.0.0.1:{}", closed_port().await);
     let nowhere = format!("http://{closed}");
-    let cases: [(&[(&str, &str)], &[Expected]); 8] = [
+    let cases: [Case; 8] = [
         (
             &[("TIDINGS_DISPATCHER__LEASE", "2s")],
             &[(
@@ -44,13 +47,11 @@ async fn a_setting_that_does_not_fit_is_found_and_explained() {
         ),
         (
             &[("TIDINGS_DISPATCHER__DEDUPE_RETENTION_DAYS", "30")],
-            &[
-                (
-                    "dedupe retention",
-                    "dispatcher.dedupe_retention_days",
-                    "use 31",
-                ),
-            ],
+            &[(
+                "dedupe retention",
+                "dispatcher.dedupe_retention_days",
+                "use 31",
+            )],
         ),
         (
             &[

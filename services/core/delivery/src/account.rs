@@ -22,8 +22,8 @@ pub(crate) struct Account {
     pub(crate) wanted: usize,
     /// Heads that wait for admission, by class, in the order in which they became heads.
     pub(crate) waiting: [VecDeque<SlotId>; Class::ALL.len()],
-    /// Admitted and claimed, waiting for a place to call.
-    pub(crate) ready: VecDeque<SlotId>,
+    /// Admitted, claimed and permitted, waiting for a place to call, by class.
+    pub(crate) ready: [VecDeque<SlotId>; Class::ALL.len()],
     pub(crate) held_until: Moment,
     /// The chat that last got a 429 which named nothing, and when: a second chat's makes it the account's (L9).
     pub(crate) unnamed_hold: Option<(Arc<str>, Moment)>,
@@ -51,7 +51,7 @@ impl Accounts {
             limited: false,
             wanted: 0,
             waiting: Default::default(),
-            ready: VecDeque::new(),
+            ready: Default::default(),
             held_until: Moment::default(),
             unnamed_hold: None,
         });

@@ -42,8 +42,8 @@ pub use machine::{
 };
 pub use record::{
     Ask, Body, Class, DecodeError, Entry, Init, LONG_PENALTY, Limits, MAX_ASKS, MAX_ENTRIES,
-    MAX_NAME_BYTES, MAX_OPERATOR_BYTES, MAX_PART_BYTES, MAX_PARTS, MAX_PERMITS, MAX_REASON_BYTES,
-    MAX_RECORD_BYTES, Penalise, Record, Reserve, Reset, SCHEMA, SCHEMA_VERSION, Snapshot,
-    StateHash, Target, Tick,
+    MAX_LEEWAY, MAX_NAME_BYTES, MAX_OPERATOR_BYTES, MAX_PART_BYTES, MAX_PARTS, MAX_PERMITS,
+    MAX_REASON_BYTES, MAX_RECORD_BYTES, Penalise, Record, Reserve, Reset, SCHEMA, SCHEMA_VERSION,
+    Snapshot, StateHash, Target, Tick,
 };
 pub use time::{LogTime, Moment};

@@ -39,6 +39,7 @@ fn bodies() -> Vec<Body> {
             incarnation: id(2),
             seq: u64::from(u32::MAX) + 7,
             class: Class::Backlog,
+            leeway: Duration::ZERO,
             asks: vec![Ask {
                 scope: "telegram:main".to_owned(),
                 waiting: 10_000,
@@ -52,6 +53,20 @@ fn bodies() -> Vec<Body> {
                         n: 3,
                     },
                 ],
+            }],
+        }),
+        Body::Reserve(Reserve {
+            incarnation: id(2),
+            seq: 8,
+            class: Class::Normal,
+            leeway: Duration::from_millis(44),
+            asks: vec![Ask {
+                scope: "telegram:main".to_owned(),
+                waiting: 1,
+                entries: vec![Entry {
+                    chat: "42".to_owned(),
+                    n: 1,
+                }],
             }],
         }),
         Body::Penalise(Penalise {
@@ -127,13 +142,25 @@ fn any_avro_library_reads_them() {
 #[test]
 fn a_later_version_is_told_from_garbage() {
     let mut bytes = records()[0].encode();
-    bytes[1] = 2;
-    assert_eq!(Record::decode(&bytes), Err(DecodeError::LaterVersion(2)));
+    bytes[1] = 3;
+    assert_eq!(Record::decode(&bytes), Err(DecodeError::LaterVersion(3)));
     bytes[0] = b'X';
     assert!(matches!(
         Record::decode(&bytes),
         Err(DecodeError::Malformed(_))
     ));
+}
+
+/// What a reader of version 1 reads it still reads, and what it ignores all ignore.
+#[test]
+fn only_leeway_needs_the_second_version() {
+    for record in records() {
+        let mut bytes = record.encode();
+        let late = matches!(&record.body, Body::Reserve(ask) if !ask.leeway.is_zero());
+        assert_eq!(bytes[1], if late { 2 } else { 1 });
+        bytes[1] = 1;
+        assert_eq!(Record::decode(&bytes).is_err(), late);
+    }
 }
 
 #[test]

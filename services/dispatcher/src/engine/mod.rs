@@ -195,6 +195,10 @@ impl Engine {
         ));
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         loop {
+            // First: a permit is good for 20 ms, and the branches below may never run dry.
+            if self.wake_at() <= Instant::now() {
+                self.wake();
+            }
             let wake = self.wake_at();
             tokio::select! {
                 biased;

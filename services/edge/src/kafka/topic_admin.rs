@@ -8,12 +8,11 @@ use rdkafka::admin::{
 };
 use rdkafka::client::DefaultClientContext;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::metadata::MetadataPartition;
 
 use super::admin_config;
 use super::topic_fit::TopicProblem;
 use super::topic_specs::{TopicSpec, specs};
-use super::topic_view::{PresentTopic, Settings, TopicView};
+use super::topic_view::{PresentTopic, Settings, TopicView, fewest_replicas};
 use crate::config::{Config, KafkaConfig};
 
 /// What [`apply`] did to one topic.
@@ -277,11 +276,6 @@ pub(super) fn settings(resource: ConfigResource) -> (String, Settings) {
     let entries = resource.entries.into_iter();
     let values = entries.filter_map(|entry| Some((entry.name, entry.value?)));
     (name, values.collect())
-}
-
-fn fewest_replicas(partitions: &[MetadataPartition]) -> u32 {
-    let counts = partitions.iter().map(|p| p.replicas().len());
-    u32::try_from(counts.min().unwrap_or(0)).unwrap_or(u32::MAX)
 }
 
 fn new_topic(spec: &TopicSpec) -> NewTopic<'_> {

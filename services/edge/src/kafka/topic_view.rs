@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rdkafka::metadata::MetadataPartition;
+
 use super::topic_fit::{
     TopicProblem, missing_problem, partition_problem, replica_problem, setting_problems,
 };
@@ -54,4 +56,10 @@ impl TopicView {
         let millis = self.present.as_ref()?.settings.get("retention.ms")?;
         millis.parse().ok().map(Duration::from_millis)
     }
+}
+
+/// The copies of the partition that has the fewest.
+pub(super) fn fewest_replicas(partitions: &[MetadataPartition]) -> u32 {
+    let counts = partitions.iter().map(|p| p.replicas().len());
+    u32::try_from(counts.min().unwrap_or(0)).unwrap_or(u32::MAX)
 }

@@ -103,21 +103,31 @@ const TOLERATED_GAPS: usize = 1_024;
 struct Pending {
     mode: Option<Mode>,
     order: VecDeque<PermitId>,
-    notices: HashMap<PermitId, Notice>,
+    notices: HashMap<PermitId, Unread>,
+}
+
+/// At most two for each permit.
+struct Unread {
+    notice: Notice,
+    /// That it waits since, when the notice is about a grant that was given or taken: the limiter says it only once.
+    then: Option<Notice>,
 }
 
 impl Pending {
-    /// What is newer replaces what is older, but a wait never hides that a grant was given or taken.
+    /// What is newer replaces what is older, but a wait never hides that a grant was given or taken: it is told after.
     fn put(&mut self, permit: PermitId, notice: Notice) {
         match self.notices.entry(permit) {
             Entry::Vacant(place) => {
-                place.insert(notice);
+                place.insert(Unread { notice, then: None });
                 self.order.push_back(permit);
             }
             Entry::Occupied(mut place) => {
+                let unread = place.get_mut();
                 let only_waits = matches!(notice, Notice::Waiting { .. });
-                if !only_waits || matches!(place.get(), Notice::Waiting { .. }) {
-                    place.insert(notice);
+                if only_waits && !matches!(unread.notice, Notice::Waiting { .. }) {
+                    unread.then = Some(notice);
+                } else {
+                    *unread = Unread { notice, then: None };
                 }
             }
         }
@@ -128,9 +138,14 @@ impl Pending {
             return Some(Notice::Mode(mode));
         }
         while let Some(permit) = self.order.pop_front() {
-            if let Some(notice) = self.notices.remove(&permit) {
-                return Some(notice);
+            let Some(Unread { notice, then }) = self.notices.remove(&permit) else {
+                continue;
+            };
+            if let Some(notice) = then {
+                self.notices.insert(permit, Unread { notice, then: None });
+                self.order.push_front(permit);
             }
+            return Some(notice);
         }
         None
     }
@@ -178,6 +193,29 @@ mod tests {
         assert_eq!(notices.try_recv(), Some(Notice::Mode(Mode::Live)));
         assert_eq!(notices.try_recv(), Some(voided(1)));
         assert_eq!(notices.try_recv(), Some(granted(2, later)));
+        assert_eq!(notices.try_recv(), None);
+    }
+
+    #[test]
+    fn a_wait_is_told_after_the_grant_that_was_taken_and_a_new_grant_ends_it() {
+        let tray = Arc::new(Tray::default());
+        let mut notices = tray.receiver();
+        let waiting = |permit, seconds| Notice::Waiting {
+            permit: PermitId(permit),
+            wait: Duration::from_secs(seconds),
+            why: RefusedWhy::ChatHeld,
+        };
+        let from = Instant::now();
+        for permit in [1, 2] {
+            tray.put(PermitId(permit), granted(permit, from));
+            tray.put(PermitId(permit), voided(permit));
+            tray.put(PermitId(permit), waiting(permit, 1));
+            tray.put(PermitId(permit), waiting(permit, 3_600));
+        }
+        tray.put(PermitId(2), granted(2, from));
+        assert_eq!(notices.try_recv(), Some(voided(1)));
+        assert_eq!(notices.try_recv(), Some(waiting(1, 3_600)));
+        assert_eq!(notices.try_recv(), Some(granted(2, from)));
         assert_eq!(notices.try_recv(), None);
     }
 

@@ -1,5 +1,6 @@
 //! A claimed head gets a place to call, calls, and the table says what its answer means.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +18,9 @@ const UNNAMED_WINDOW: Duration = Duration::from_secs(10);
 /// Migrations of one message that are followed: a group moves once in its life.
 const MIGRATIONS: u32 = 2;
 
+/// How long a place to call is kept, with `started` committed, for a permit after one that was void.
+const ARMED_WAIT: Duration = Duration::from_secs(1);
+
 /// Holds of chats kept before the ended ones are swept: design §9's bound of idle chats.
 const CHAT_HOLDS_SWEEP: usize = 4_096;
 
@@ -24,7 +28,8 @@ impl Machine {
     /// Starts what may start in `account`; with every place to call taken, the next free one goes round the accounts.
     pub(super) fn start_calls(&mut self, account: AccountId, now: Now, effects: &mut Vec<Effect>) {
         while self.may_call(account, now) {
-            let Some(id) = self.accounts.get(account).ready.pop_front() else {
+            let mut classes = self.accounts.get(account).ready.iter_mut();
+            let Some(id) = classes.find_map(VecDeque::pop_front) else {
                 return;
             };
             if self.stage_is(id, &Stage::Ready) {
@@ -103,13 +108,17 @@ impl Machine {
         match answer {
             Answer::Done => {
                 self.set_stage(id, Stage::Armed);
+                if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+                    work.armed_until = now.moment.after(ARMED_WAIT);
+                }
                 self.fire(id, now, effects);
             }
             Answer::Fenced | Answer::Failed => self.disarm(id, now, effects),
         }
     }
 
-    /// `started` is committed: the call starts as soon as its permit begins.
+    /// `started` is committed: the call starts as soon as its permit begins. One that is void is followed by another, so
+    /// a slow log or database does not make it begin anew each time.
     pub(super) fn fire(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
         if self.leaving(id) {
             self.leave_call(id, now, effects);
@@ -119,8 +128,16 @@ impl Machine {
         match self.permit_begins(id) {
             Some(from) if from > now.moment => self.wake_at(from, Timer::Slot(id)),
             Some(_) if self.lease_covers_a_call(id, now) => self.call(id, effects),
+            None if self.lease_covers_a_call(id, now) && self.armed_until(id) > now.moment => {
+                self.wake_at(self.armed_until(id), Timer::Slot(id));
+            }
             Some(_) | None => self.disarm(id, now, effects),
         }
+    }
+
+    fn armed_until(&self, id: SlotId) -> Moment {
+        let work = self.slots.get(&id).and_then(|slot| slot.work.as_ref());
+        work.map(|work| work.armed_until).unwrap_or_default()
     }
 
     /// Nothing went out: the renewal takes `started` back, or finds the fence gone.

@@ -140,6 +140,10 @@ impl Machine {
             self.hold(id, not_before, effects);
             return;
         }
+        // What waits for its permit must not spend one on a message that nobody wants any more.
+        if self.expire(id, now, effects) {
+            return;
+        }
         self.set_stage(id, Stage::Ready);
         self.line_up(id, now, effects);
     }
@@ -211,6 +215,51 @@ impl Machine {
             self.settle(id, Settlement::Expired, None, reason.into(), effects);
         }
         expired
+    }
+
+    /// Has a message with `expires_at` looked at then: its turn may come much later.
+    pub(super) fn watch_expiry(&mut self, id: SlotId, now: Now) {
+        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+            return;
+        };
+        let Some(expires_at) = work.expires_at_micros else {
+            return;
+        };
+        let left = u64::try_from(expires_at.saturating_sub(now.wall_micros)).unwrap_or(0);
+        let at = now.moment.after(Duration::from_micros(left.max(1)));
+        work.expiry = Some(at);
+        self.wake_at(at, Timer::Expiry(id));
+    }
+
+    pub(super) fn expiry_is_due(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
+        let Some(slot) = self.slots.get_mut(&id) else {
+            return;
+        };
+        let Some(work) = slot.work.as_mut() else {
+            return;
+        };
+        work.expiry = None;
+        if work.expires_at_micros.is_some_and(|at| at > now.wall_micros) {
+            self.watch_expiry(id, now);
+            return;
+        }
+        match slot.stage {
+            Stage::Ready => {
+                self.expire(id, now, effects);
+            }
+            // The claim comes first, and it ends there.
+            Stage::Permit => self.ask_claim(id, effects),
+            Stage::Unresolved
+            | Stage::Queued
+            | Stage::Admission
+            | Stage::Claiming
+            | Stage::Held
+            | Stage::Starting
+            | Stage::Armed
+            | Stage::Calling
+            | Stage::Settling { .. }
+            | Stage::DeadLettering(_) => {}
+        }
     }
 
     pub(super) fn stage_is(&self, id: SlotId, stage: &Stage) -> bool {

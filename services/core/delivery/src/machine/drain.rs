@@ -131,6 +131,7 @@ impl Machine {
     }
 
     pub(super) fn drop_slot(&mut self, id: SlotId, outcome: Outcome, effects: &mut Vec<Effect>) {
+        self.forget_timers(id);
         let Some(slot) = self.slots.remove(&id) else {
             return;
         };

@@ -46,6 +46,7 @@ impl Machine {
                 partition: arrival.partition,
                 position: Some(position),
                 bytes: arrival.bytes,
+                wakes_at: None,
                 stage: Stage::Unresolved,
                 work: None,
             },
@@ -85,7 +86,7 @@ impl Machine {
         match content {
             Content::Waiting => {}
             Content::Poison(poison) => self.isolate(id, poison, now, effects),
-            Content::Message(delivery) => self.enqueue(id, delivery, effects),
+            Content::Message(delivery) => self.enqueue(id, delivery, now, effects),
         }
     }
 
@@ -104,7 +105,13 @@ impl Machine {
         );
     }
 
-    fn enqueue(&mut self, id: SlotId, delivery: Delivery, effects: &mut Vec<Effect>) {
+    fn enqueue(
+        &mut self,
+        id: SlotId,
+        delivery: Delivery,
+        now: Now,
+        effects: &mut Vec<Effect>,
+    ) {
         let account = self.accounts.id(&delivery.account);
         let Some(slot) = self.slots.get_mut(&id) else {
             return;
@@ -116,6 +123,9 @@ impl Machine {
             account,
             class: delivery.class,
             permit: Permit::None,
+            chat_waits: false,
+            armed_until: Moment::default(),
+            expiry: None,
             wishes: 0,
             expires_at_micros: delivery.expires_at_micros,
             on_unknown: delivery.on_unknown,
@@ -130,6 +140,7 @@ impl Machine {
             migrations: 0,
             target: None,
         });
+        self.watch_expiry(id, now);
         let chat = self.chats.entry(key.clone()).or_default();
         chat.queue.push_back(id);
         let is_head = chat.queue.len() == 1;

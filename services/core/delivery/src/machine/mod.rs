@@ -96,6 +96,7 @@ struct Partition {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
     Slot(SlotId),
+    Expiry(SlotId),
     Account(AccountId),
 }
 
@@ -210,15 +211,17 @@ impl Machine {
             self.timers.remove(&(at, timer));
             match timer {
                 Timer::Slot(slot) => self.wake(slot, now, effects),
+                Timer::Expiry(slot) => self.expiry_is_due(slot, now, effects),
                 Timer::Account(account) => self.start_calls(account, now, effects),
             }
         }
     }
 
     fn wake(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
-        let Some(slot) = self.slots.get(&id) else {
+        let Some(slot) = self.slots.get_mut(&id) else {
             return;
         };
+        slot.wakes_at = None;
         match &slot.stage {
             Stage::Held => self.queue_for_admission(id, effects),
             Stage::Settling { .. } => self.ask_settle(id, effects),
@@ -235,7 +238,26 @@ impl Machine {
         }
     }
 
+    /// A slot has one moment at which it is woken: the last that was set.
     fn wake_at(&mut self, at: Moment, timer: Timer) {
+        if let Timer::Slot(id) = timer
+            && let Some(slot) = self.slots.get_mut(&id)
+            && let Some(earlier) = slot.wakes_at.replace(at)
+        {
+            self.timers.remove(&(earlier, timer));
+        }
         self.timers.insert((at, timer));
+    }
+
+    fn forget_timers(&mut self, id: SlotId) {
+        let Some(slot) = self.slots.get(&id) else {
+            return;
+        };
+        if let Some(at) = slot.wakes_at {
+            self.timers.remove(&(at, Timer::Slot(id)));
+        }
+        if let Some(at) = slot.work.as_ref().and_then(|work| work.expiry) {
+            self.timers.remove(&(at, Timer::Expiry(id)));
+        }
     }
 }

@@ -15,8 +15,13 @@ const CLAIMED_WHILE_WAITING: usize = 64;
 /// The longest wait of a chat that keeps a place before the call; past it the place goes to another chat.
 const CHAT_WAIT_IN_PLACE: Duration = Duration::from_secs(1);
 
-/// How soon a chat that gave its place up is looked at again: an operator may have ended what holds it.
+/// How soon a chat that gave its place up is looked at again: an operator may have ended what holds it. A look costs a
+/// wish, and no statement.
 const CHAT_LOOK: Duration = Duration::from_secs(2);
+
+/// How long before its permit begins a message under `park` commits `started`: about what a busy database takes. A crash
+/// in between parks it for nothing.
+const START_AHEAD: Duration = Duration::from_millis(30);
 
 /// Bits of a permit's number that count the wishes of one slot.
 const WISH_BITS: u32 = 16;
@@ -29,8 +34,10 @@ impl Machine {
         account: AccountId,
         effects: &mut Vec<Effect>,
     ) {
+        let work = self.slots.get(&id).and_then(|slot| slot.work.as_ref());
+        let chat_waits = work.is_some_and(|work| work.chat_waits);
         let state = self.accounts.get(account);
-        let far_away = state.limited && state.wanted >= CLAIMED_WHILE_WAITING;
+        let far_away = state.limited && (chat_waits || state.wanted >= CLAIMED_WHILE_WAITING);
         self.want(id, effects);
         if far_away {
             self.set_stage(id, Stage::Permit);
@@ -90,17 +97,17 @@ impl Machine {
         let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
             return;
         };
-        let (account, at_once) = (work.account, work.on_unknown == OnUnknown::Park);
+        let (account, class, ahead) = (work.account, work.class.index(), ahead(work.on_unknown));
         match work.permit {
             Permit::Wanted(_) | Permit::Calling(_) => return,
-            // `started` is committed while the moment comes.
-            Permit::Granted { from, .. } if from > now.moment && !at_once => {
-                self.wake_at(from, Timer::Slot(id));
+            Permit::Granted { from, .. } if now.moment.until(from) > ahead => {
+                let wait = now.moment.until(from).saturating_sub(ahead);
+                self.wake_at(now.moment.after(wait), Timer::Slot(id));
                 return;
             }
             Permit::None | Permit::Granted { .. } => {}
         }
-        self.accounts.get(account).ready.push_back(id);
+        self.accounts.get(account).ready[class].push_back(id);
         self.start_calls(account, now, effects);
     }
 
@@ -112,9 +119,7 @@ impl Machine {
         match work.permit {
             Permit::None => !self.accounts.get(work.account).limited,
             Permit::Wanted(_) | Permit::Calling(_) => false,
-            Permit::Granted { from, .. } => {
-                from <= now.moment || work.on_unknown == OnUnknown::Park
-            }
+            Permit::Granted { from, .. } => now.moment.until(from) <= ahead(work.on_unknown),
         }
     }
 
@@ -151,6 +156,7 @@ impl Machine {
             Permit::None | Permit::Wanted(_) | Permit::Granted { .. } | Permit::Calling(_) => return,
         }
         work.permit = Permit::Granted { id: permit, from };
+        work.chat_waits = false;
         match slot.stage {
             Stage::Permit => self.ask_claim(id, effects),
             Stage::Ready if leased => self.line_up(id, now, effects),
@@ -207,7 +213,11 @@ impl Machine {
                 self.free_call(id, now, effects);
                 self.line_up(id, now, effects);
             }
-            OnUnknown::Park => self.disarm(id, now, effects),
+            OnUnknown::Park => {
+                self.set_stage(id, Stage::Armed);
+                self.want(id, effects);
+                self.fire(id, now, effects);
+            }
         }
     }
 
@@ -233,6 +243,7 @@ impl Machine {
         if work.permit != Permit::Wanted(permit) {
             return;
         }
+        work.chat_waits = true;
         match slot.stage {
             Stage::Permit | Stage::Ready => self.hold(id, at, effects),
             Stage::Claiming => work.not_before = work.not_before.max(at),
@@ -246,6 +257,14 @@ impl Machine {
             | Stage::Settling { .. }
             | Stage::DeadLettering(_) => {}
         }
+    }
+}
+
+/// How long before its permit begins a message takes its place to call.
+fn ahead(on_unknown: OnUnknown) -> Duration {
+    match on_unknown {
+        OnUnknown::Resend => Duration::ZERO,
+        OnUnknown::Park => START_AHEAD,
     }
 }
 

@@ -10,6 +10,8 @@ pub(super) struct Slot {
     /// Its place in the partition's watermark; `None` once the assignment under which it came is gone.
     pub(super) position: Option<u64>,
     pub(super) bytes: usize,
+    /// The one moment at which it is woken.
+    pub(super) wakes_at: Option<Moment>,
     pub(super) stage: Stage,
     /// `None` for poison and while unresolved.
     pub(super) work: Option<Work>,
@@ -68,6 +70,12 @@ pub(super) struct Work {
     pub(super) account: AccountId,
     pub(super) class: Class,
     pub(super) permit: Permit,
+    /// Its chat was held or not ready when it was last looked at: it is claimed when that has changed.
+    pub(super) chat_waits: bool,
+    /// With `started` committed, it waits for a permit until then.
+    pub(super) armed_until: Moment,
+    /// When it is woken to end as expired.
+    pub(super) expiry: Option<Moment>,
     /// Permits asked for from this slot: numbers them.
     pub(super) wishes: u16,
     pub(super) expires_at_micros: Option<i64>,

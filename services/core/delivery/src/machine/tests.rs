@@ -493,8 +493,9 @@ mod limited {
         let mut bench = bench();
         let permit = wanted(bench.arrive(1, "a", OnUnknown::Park));
         bench.grant(1, 1);
+        assert!(bench.permit(permit, SECOND / 4).is_empty(), "too early");
         assert!(matches!(
-            bench.permit(permit, SECOND / 4),
+            bench.at(SECOND / 4 - 30_000),
             [Effect::Start { .. }]
         ));
         let started = Event::Started {
@@ -597,5 +598,65 @@ mod limited {
         let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
         bench.grant(1, 1);
         assert_eq!(unwanted(bench.tell(Event::Revoked(PARTITION))), [permit]);
+    }
+
+    #[test]
+    fn what_parks_waits_for_its_next_permit_with_started_committed() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Park));
+        bench.grant(1, 1);
+        bench.permit(permit, 0);
+        bench.tell(Event::Started {
+            slot: SlotId(1),
+            answer: Answer::Done,
+        });
+        let next = wanted(bench.tell(Event::NotCalled(permit)));
+        assert_eq!(calls(bench.permit(next, 0)), [(1, 1)], "no second `started`");
+        let next = wanted(bench.tell(Event::NotCalled(next)));
+        assert_eq!(bench.machine.next_timer(), Some(Moment(SECOND)));
+        let effects = bench.at(SECOND).to_vec();
+        assert_eq!(unwanted(&effects), [next], "the place to call is kept for a second");
+        let due = bench.machine.next_timer().unwrap();
+        assert_eq!(claims(bench.at(due.0)), [(1, Some(1))], "the renewal takes it back");
+    }
+
+    #[test]
+    fn what_expires_while_it_waits_ends_then_and_spends_no_permit() {
+        let mut bench = bench();
+        let expires_at = i64::try_from(SECOND).unwrap();
+        let permit = wanted(bench.arrive_with(1, "a", OnUnknown::Resend, Some(expires_at)));
+        bench.grant(1, 1);
+        let effects = bench.at(SECOND).to_vec();
+        assert!(
+            matches!(
+                effects[..],
+                [Effect::Unwant(given_back), Effect::Settle { settlement: Settlement::Expired, .. }] if given_back == permit
+            ),
+            "{effects:?}"
+        );
+    }
+
+    #[test]
+    fn a_chat_that_waits_is_looked_at_without_a_statement() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
+        bench.grant(1, 1);
+        let wait = Duration::from_secs(3_600);
+        bench.tell(Event::ChatWaits { permit, wait });
+        let effects = bench.at(2 * SECOND).to_vec();
+        let next = wanted(&effects);
+        assert!(claims(&effects).is_empty());
+        assert_eq!(claims(bench.permit(next, 2 * SECOND)), [(1, Some(1))]);
+    }
+
+    #[test]
+    fn a_slot_is_woken_at_the_last_moment_that_was_set() {
+        let mut bench = bench();
+        let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
+        bench.grant(1, 1);
+        bench.permit(permit, SECOND / 4);
+        bench.tell(Event::Voided(permit));
+        bench.permit(permit, SECOND / 2);
+        assert_eq!(bench.machine.next_timer(), Some(Moment(SECOND / 2)));
     }
 }

@@ -21,6 +21,10 @@ const LOOKED_AT: usize = 64;
 const SAME_CHAT_WAIT: Duration = Duration::from_millis(50);
 
 type Key = (Arc<str>, Class);
+/// What is asked for, by chat.
+type Picked = Vec<(Arc<str>, Vec<PermitId>)>;
+/// Who waits for its chat, until when, and why.
+type Aside = (PermitId, LogTime, RefusedWhy);
 
 impl Limiter {
     /// Asks for everything whose time has come: one record a class.
@@ -35,7 +39,8 @@ impl Limiter {
                 if asks.len() >= MAX_ASKS || entries >= MAX_ENTRIES {
                     break;
                 }
-                if let Some((ask, wanted)) = self.ask_of(&key, MAX_ENTRIES - entries, now) {
+                if let Some((ask, wanted)) = self.ask_of(&key, MAX_ENTRIES - entries, now, effects)
+                {
                     entries += ask.entries.len();
                     asks.push(ask);
                     expected.push(wanted);
@@ -71,6 +76,7 @@ impl Limiter {
             incarnation: self.options.incarnation,
             seq,
             class,
+            leeway: self.leeway.current(),
             asks,
         });
         let append = self.append(body, effects);
@@ -79,13 +85,20 @@ impl Limiter {
             append,
             sent: now,
             class,
+            leeway: self.leeway.current(),
             asks: expected,
         };
         self.outstanding.insert(seq, outstanding);
     }
 
     /// What to ask for in one scope, if now is the time; else notes when it will be.
-    fn ask_of(&mut self, key: &Key, most: usize, now: Moment) -> Option<(Ask, OutstandingAsk)> {
+    fn ask_of(
+        &mut self,
+        key: &Key,
+        most: usize,
+        now: Moment,
+        effects: &mut Vec<Effect>,
+    ) -> Option<(Ask, OutstandingAsk)> {
         let time = self.clock.estimate(now);
         let plan = self
             .machine
@@ -106,7 +119,8 @@ impl Limiter {
         if at.is_none_or(|at| at > now) || queue.ready.is_empty() {
             return None;
         }
-        let picked = self.pick(key, &plan, most, time, now);
+        let (picked, aside) = self.pick(key, &plan, most, time, now);
+        self.set_aside(aside, time, now, effects);
         let queue = self.queues.get_mut(key)?;
         if picked.is_empty() {
             queue.ask_at = Some(now).filter(|_| !queue.ready.is_empty());
@@ -202,17 +216,17 @@ impl Limiter {
         }
     }
 
-    /// The first messages that can be served, by chat; those whose chats are not ready are set aside.
+    /// The first messages that can be served, by chat, and those before them whose chats are not ready.
     fn pick(
-        &mut self,
+        &self,
         key: &Key,
         plan: &Plan,
         most: usize,
         time: LogTime,
         now: Moment,
-    ) -> Vec<(Arc<str>, Vec<PermitId>)> {
+    ) -> (Picked, Vec<Aside>) {
         let most = plan.share.min(most);
-        let mut picked: Vec<(Arc<str>, Vec<PermitId>)> = Vec::new();
+        let mut picked = Picked::new();
         let mut chats = BTreeSet::new();
         let mut aside = Vec::new();
         let looked_at = most.saturating_mul(4).saturating_add(LOOKED_AT);
@@ -235,17 +249,28 @@ impl Limiter {
                     .saturating_add(plan.pace_micros.saturating_mul(places)),
             );
             match self.not_ready(&key.0, &want.chat, &chats, slot, time, now) {
-                Some(blocked) => aside.push((permit, blocked)),
+                Some((until, why)) => aside.push((permit, until, why)),
                 None => {
                     chats.insert(want.chat.clone());
                     picked.push((want.chat.clone(), vec![permit]));
                 }
             }
         }
-        for (permit, (until, _why)) in aside {
+        (picked, aside)
+    }
+
+    /// Whoever wants them hears of the wait, although no record refuses them.
+    fn set_aside(
+        &mut self,
+        aside: Vec<Aside>,
+        time: LogTime,
+        now: Moment,
+        effects: &mut Vec<Effect>,
+    ) {
+        for (permit, until, why) in aside {
             self.requeue(permit, Some(until), now);
+            self.tell(permit, why, time.until(until), effects);
         }
-        picked
     }
 
     /// Until when, and why, a chat has to wait beyond the slot.
@@ -263,7 +288,11 @@ impl Limiter {
             .map(|until| time.after(now.until(until)))
             .filter(|until| *until > slot)
         {
-            return Some((until, RefusedWhy::ChatHeld));
+            let why = match self.holds.until_all(scope, now) {
+                Some(all) if time.after(now.until(all)) >= until => RefusedWhy::Held,
+                Some(_) | None => RefusedWhy::ChatHeld,
+            };
+            return Some((until, why));
         }
         if taken.contains(chat) && self.machine.limits_chat(scope, chat) {
             return Some((time.after(SAME_CHAT_WAIT), RefusedWhy::Chat));

@@ -74,15 +74,15 @@ impl LogClock {
     /// When a grant that was just received may be used. Not before it was surely reached: the record was appended
     /// before it was received. Not later than slack after it was surely not yet reached: own records were appended after
     /// they were sent. A grant whose record came too late is therefore void from the beginning: it would meet the
-    /// grants after it.
-    pub(super) fn validity(&self, at: LogTime) -> Validity {
+    /// grants after it. One that counts as used at `charged` may start that much later.
+    pub(super) fn validity(&self, at: LogTime, charged: LogTime) -> Validity {
         let from = self.moment_of(at);
         let proven = self.sent.iter().map(|(_, bound)| *bound).max();
         let proven = proven.map_or(from, |bound| unsigned(at.0.saturating_add(bound)));
         Validity {
             at,
             from,
-            until: from.min(proven).after(SLACK),
+            until: from.min(proven).after(SLACK + at.until(charged)),
         }
     }
 }
@@ -112,7 +112,7 @@ mod tests {
         let mut clock = LogClock::default();
         clock.read(at(500), millis(1_004));
         clock.read_own(millis(1_001), at(500), millis(1_004));
-        let validity = clock.validity(at(600));
+        let validity = clock.validity(at(600), at(600));
         assert_eq!(
             (validity.from, validity.until),
             (millis(1_104), millis(1_121))
@@ -126,7 +126,7 @@ mod tests {
         clock.read_own(millis(1_000), at(500), millis(1_001));
         clock.read(at(1_500), millis(2_050));
         clock.read_own(millis(1_990), at(1_500), millis(2_050));
-        let validity = clock.validity(at(1_500));
+        let validity = clock.validity(at(1_500), at(1_500));
         assert!(validity.until < validity.from, "{validity:?}");
     }
 }

@@ -45,7 +45,9 @@ pub enum Effect {
     /// More messages wait than the limiter may hold (`Options::max_wants`): it did not take this one. Want it again
     /// later.
     Declined(PermitId),
-    /// A message has to wait: for the debug log (requirement L13). Sent when the reason changes, not for each try.
+    /// A message has to wait, as a record or the asker's own replica says: for the debug log (requirement L13), and so
+    /// that chats which wait for long keep no place. Sent when the reason changes, or when the wait first exceeds 1 s;
+    /// not for each try.
     Waiting {
         /// The message.
         permit: PermitId,

@@ -1,7 +1,10 @@
 //! What was granted, until it is started or void.
 
+use std::time::Duration;
+
 use super::wants::WantState;
 use super::{Effect, Limiter, PermitId, Start, Validity, VoidWhy};
+use crate::machine::charged_at;
 use crate::{LogTime, Moment};
 
 impl Limiter {
@@ -34,10 +37,12 @@ impl Limiter {
         &mut self,
         permit: PermitId,
         at: LogTime,
+        leeway: Duration,
         now: Moment,
         effects: &mut Vec<Effect>,
     ) {
-        let validity = self.clock.validity(at);
+        let charged = charged_at(at, leeway, self.machine.time());
+        let validity = self.clock.validity(at, charged);
         let Some(want) = self.wants.get_mut(&permit) else {
             return;
         };

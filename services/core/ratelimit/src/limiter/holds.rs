@@ -44,19 +44,22 @@ impl LocalHolds {
 
     /// Until when the chat is held, if it is.
     pub(super) fn until(&self, scope: &str, chat: &str, now: Moment) -> Option<Moment> {
-        let platform = scope.split(':').next().unwrap_or(scope);
         let chats = self.chats.get(scope);
-        let holds = [
-            self.addresses.get(platform),
-            self.accounts.get(scope),
-            chats.and_then(|chats| chats.get(chat)),
-        ];
+        let held = chats.and_then(|chats| chats.get(chat)).copied();
+        held.filter(|until| *until > now)
+            .max(self.until_all(scope, now))
+    }
+
+    /// Until when all chats of the account are, if they are: by account or address.
+    pub(super) fn until_all(&self, scope: &str, now: Moment) -> Option<Moment> {
+        let platform = scope.split(':').next().unwrap_or(scope);
+        let holds = [self.addresses.get(platform), self.accounts.get(scope)];
         holds
             .into_iter()
             .flatten()
-            .filter(|until| **until > now)
-            .max()
             .copied()
+            .filter(|until| *until > now)
+            .max()
     }
 
     fn end(&mut self, reset: &Target) {

@@ -8,10 +8,13 @@ mod event;
 mod grants;
 mod holds;
 mod leave;
+mod leeway;
 mod operations;
 mod options;
 mod records;
 mod search;
+#[cfg(test)]
+mod tests;
 mod view;
 mod wants;
 
@@ -31,6 +34,7 @@ use crate::{Class, Machine, Moment, ScopeLimits};
 use clock::LogClock;
 use duties::Duties;
 use holds::LocalHolds;
+use leeway::Leeway;
 use operations::Pending;
 use search::Search;
 use wants::{Outstanding, Queue, Want};
@@ -43,6 +47,7 @@ pub struct Limiter {
     mode: Mode,
     machine: Machine,
     clock: LogClock,
+    leeway: Leeway,
     search: Search,
     duties: Duties,
     holds: LocalHolds,
@@ -68,6 +73,7 @@ impl Limiter {
             mode: Mode::Searching,
             machine: Machine::supporting(options.machine_version),
             clock: LogClock::default(),
+            leeway: Leeway::default(),
             search: Search::default(),
             duties: Duties::new(&options, &mut random),
             holds: LocalHolds::default(),

@@ -114,14 +114,15 @@ impl Limiter {
         };
         let time = self.machine.time();
         self.clock.read_own(outstanding.sent, time, now);
-        let class = outstanding.class;
+        let (class, leeway) = (outstanding.class, outstanding.leeway);
+        let void_late = self.counts.void_late;
         for (asked, served) in outstanding.asks.into_iter().zip(asks) {
             let mut granted = false;
             for (permits, served) in asked.entries.into_iter().zip(&served.entries) {
                 granted |= !served.granted.is_empty();
                 let (lucky, others) = permits.split_at(served.granted.len().min(permits.len()));
                 for (permit, at) in lucky.iter().zip(&served.granted) {
-                    self.grant(*permit, *at, now, effects);
+                    self.grant(*permit, *at, leeway, now, effects);
                 }
                 for permit in others {
                     self.refused(*permit, served, time, now, effects);
@@ -145,6 +146,9 @@ impl Limiter {
                 }
             }
         }
+        let round_trip = outstanding.sent.until(now);
+        self.leeway
+            .answered(round_trip, self.counts.void_late > void_late);
     }
 
     fn refused(

@@ -7,6 +7,10 @@ use std::time::Duration;
 use super::{AppendId, Effect, Limiter, PermitId, Validity};
 use crate::{Class, LogTime, Moment, RefusedWhy};
 
+/// A wait beyond this is told even if its reason is known: the delivery machine then gives the message's place before the
+/// call to another chat.
+const LONG_WAIT: Duration = Duration::from_secs(1);
+
 /// A message that needs a permit.
 #[derive(Debug)]
 pub(super) struct Want {
@@ -16,8 +20,8 @@ pub(super) struct Want {
     /// First come, first served within a class.
     pub(super) order: u64,
     pub(super) state: WantState,
-    /// What the last word about its waiting was.
-    pub(super) told: Option<RefusedWhy>,
+    /// What the last word about its waiting was, and whether it named a long wait.
+    pub(super) told: Option<(RefusedWhy, bool)>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +58,7 @@ pub(super) struct Outstanding {
     pub(super) append: AppendId,
     pub(super) sent: Moment,
     pub(super) class: Class,
+    pub(super) leeway: Duration,
     pub(super) asks: Vec<OutstandingAsk>,
 }
 
@@ -151,7 +156,7 @@ impl Limiter {
         }
     }
 
-    /// For the debug log: only when the reason is new.
+    /// Only when the reason is new, or the wait has become a long one.
     pub(super) fn tell(
         &mut self,
         permit: PermitId,
@@ -159,10 +164,15 @@ impl Limiter {
         wait: Duration,
         effects: &mut Vec<Effect>,
     ) {
-        if let Some(want) = self.wants.get_mut(&permit)
-            && want.told != Some(why)
-        {
-            want.told = Some(why);
+        let Some(want) = self.wants.get_mut(&permit) else {
+            return;
+        };
+        let long = wait > LONG_WAIT;
+        let known = want
+            .told
+            .is_some_and(|(told, told_long)| told == why && (told_long || !long));
+        if !known {
+            want.told = Some((why, long));
             effects.push(Effect::Waiting { permit, wait, why });
         }
     }

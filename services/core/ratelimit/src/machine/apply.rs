@@ -264,6 +264,7 @@ impl State {
             incarnation,
             seq,
             class,
+            leeway,
             asks,
         } = reserve;
         if !self.note_seq(incarnation, seq) {
@@ -271,7 +272,7 @@ impl State {
         }
         let asks = asks
             .into_iter()
-            .map(|ask| self.serve(incarnation, class, ask))
+            .map(|ask| self.serve(incarnation, class, leeway, ask))
             .collect();
         What::Served {
             incarnation,

@@ -30,6 +30,7 @@ use uuid::Uuid;
 
 pub use apply::{Applied, Served, ServedAsk, What};
 pub use hold::Hold;
+pub(crate) use scope::charged_at;
 pub use scope::{HIGH_HORIZON, HORIZON, MAX_LIVE_CHATS, horizon};
 pub(crate) use serve::Plan;
 pub use state::RestoreError;

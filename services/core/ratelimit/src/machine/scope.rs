@@ -38,6 +38,12 @@ pub fn horizon(class: Class) -> Duration {
     }
 }
 
+/// When a permit that was granted at `now`, for `at`, counts as used: it may start until then, and slack. Never beyond
+/// the reach, so that a log that is begun anew knows how long it may be met.
+pub(crate) fn charged_at(at: LogTime, leeway: Duration, now: LogTime) -> LogTime {
+    at.after(leeway).min(at.max(now.after(MAX_REACH)))
+}
+
 #[derive(Debug, Clone)]
 pub(super) struct Scope {
     pub(super) limits: ScopeLimits,
@@ -64,6 +70,8 @@ pub(crate) struct Asker {
     pub(crate) class: Class,
     /// Held by its address until then.
     pub(crate) address_hold: LogTime,
+    /// How late beyond slack it may start what it gets.
+    pub(crate) leeway: Duration,
 }
 
 impl Scope {
@@ -149,11 +157,13 @@ impl Scope {
         Ok(slot)
     }
 
-    /// Takes a permit that [`Scope::decide`] gave.
-    pub(super) fn charge(&mut self, class: Class, chat: &str, at: LogTime, now: LogTime) {
-        self.rules.charge(&mut self.usage, at);
+    /// Takes a permit that [`Scope::decide`] gave. The next one of the scope may start as soon as ever; only the windows
+    /// and buckets have it later.
+    pub(super) fn charge(&mut self, asker: Asker, chat: &str, at: LogTime, now: LogTime) {
         self.last = at;
-        self.line.granted(class, at);
+        self.line.granted(asker.class, at);
+        let at = charged_at(at, asker.leeway, now);
+        self.rules.charge(&mut self.usage, at);
         if !self.rules_of(chat).is_empty() {
             self.put_chat(chat, |chat, rules| {
                 rules.trim(&mut chat.usage, now);

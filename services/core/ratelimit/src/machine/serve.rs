@@ -1,5 +1,7 @@
 //! Permits: given, refused, and foreseen.
 
+use std::time::Duration;
+
 use uuid::Uuid;
 
 use super::apply::{Served, ServedAsk};
@@ -33,7 +35,13 @@ pub(crate) struct Plan {
 }
 
 impl State {
-    pub(super) fn serve(&mut self, incarnation: Uuid, class: Class, ask: Ask) -> ServedAsk {
+    pub(super) fn serve(
+        &mut self,
+        incarnation: Uuid,
+        class: Class,
+        leeway: Duration,
+        ask: Ask,
+    ) -> ServedAsk {
         let now = self.time;
         let platform = ask.scope.split(':').next().unwrap_or(&ask.scope);
         let address_hold = self
@@ -44,6 +52,7 @@ impl State {
             incarnation,
             class,
             address_hold,
+            leeway,
         };
         match self.scopes.get_mut(ask.scope.as_str()) {
             None => unknown_scope(ask, now),
@@ -100,7 +109,7 @@ impl Scope {
             self.note_saturation(now);
             match self.decide(asker, &entry.chat, left - granted.len(), now) {
                 Ok(at) => {
-                    self.charge(asker.class, &entry.chat, at, now);
+                    self.charge(asker, &entry.chat, at, now);
                     granted.push(at);
                 }
                 Err(refusal) => {
@@ -169,6 +178,7 @@ impl Machine {
             incarnation,
             class,
             address_hold: self.address_hold(scope),
+            leeway: Duration::ZERO,
         };
         let scope = self.state.scopes.get(scope)?;
         let owed = scope.line.is_owed(asker, scope.patience(), now);

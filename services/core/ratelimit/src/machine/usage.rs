@@ -98,10 +98,12 @@ impl Rules {
             .unwrap_or(LogTime(i64::MIN))
     }
 
-    /// One message at `at`.
+    /// One message that starts at `at` at the latest.
     pub(crate) fn charge(&self, usage: &mut Usage, at: LogTime) {
         if self.longest_window() > 0 {
-            usage.history.push_back(at);
+            // In order, also behind one that may start later than this.
+            let latest = usage.history.back().map_or(at, |last| at.max(*last));
+            usage.history.push_back(latest);
         }
         if self.has_buckets() {
             usage.arrivals.resize(self.0.len(), LogTime(i64::MIN));

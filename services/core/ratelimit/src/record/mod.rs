@@ -21,8 +21,11 @@ pub(crate) use read::read_duration;
 /// The Avro schema of the datum, for any other tool that reads the topic.
 pub const SCHEMA: &str = include_str!("schema.avsc");
 
-/// The schema version that is written. A record of a later one makes its reader stop: it may mean anything.
-pub const SCHEMA_VERSION: u8 = 1;
+/// The latest schema version that this program has. A record of a later one makes its reader stop: it may mean anything.
+/// Each record is written under the earliest version that has what it says.
+pub const SCHEMA_VERSION: u8 = 2;
+/// The version of everything but a [`Reserve`] with leeway.
+const FIRST_VERSION: u8 = 1;
 
 /// The longest scope, chat or platform name, in bytes.
 pub const MAX_NAME_BYTES: usize = 256;
@@ -36,6 +39,8 @@ pub const MAX_ASKS: usize = 256;
 pub const MAX_ENTRIES: usize = 2_048;
 /// The most permits of one entry.
 pub const MAX_PERMITS: u32 = 1_000;
+/// The most leeway of a `Reserve`: of the horizon of 250 ms (design §9) what is left when a call needs 30 ms.
+pub const MAX_LEEWAY: Duration = Duration::from_millis(220);
 /// The most bytes of a snapshot's state in one record; more is cut into parts.
 pub const MAX_PART_BYTES: usize = 512 * 1_024;
 /// The most parts of a snapshot.
@@ -135,6 +140,9 @@ pub struct Reserve {
     pub seq: u64,
     /// The class of all entries.
     pub class: Class,
+    /// How long beyond slack its permits may start late, at most [`MAX_LEEWAY`]; each counts as used that much later.
+    /// For a writer whose round trips to the log are longer than slack; 0 in records of schema version 1.
+    pub leeway: Duration,
     /// One a scope.
     pub asks: Vec<Ask>,
 }

@@ -2,9 +2,10 @@ use std::time::Duration;
 
 use super::write::MAGIC;
 use super::{
-    Ask, Body, Class, Entry, Init, Limits, MAX_ASKS, MAX_ENTRIES, MAX_NAME_BYTES,
-    MAX_OPERATOR_BYTES, MAX_PART_BYTES, MAX_PARTS, MAX_PERMITS, MAX_REASON_BYTES, MAX_RECORD_BYTES,
-    Penalise, Reader, Record, Reserve, Reset, SCHEMA_VERSION, Snapshot, StateHash, Target, Tick,
+    Ask, Body, Class, Entry, FIRST_VERSION, Init, Limits, MAX_ASKS, MAX_ENTRIES, MAX_LEEWAY,
+    MAX_NAME_BYTES, MAX_OPERATOR_BYTES, MAX_PART_BYTES, MAX_PARTS, MAX_PERMITS, MAX_REASON_BYTES,
+    MAX_RECORD_BYTES, Penalise, Reader, Record, Reserve, Reset, SCHEMA_VERSION, Snapshot,
+    StateHash, Target, Tick,
 };
 use crate::{LogTime, ScopeLimits};
 
@@ -21,6 +22,8 @@ pub enum DecodeError {
     Malformed(&'static str),
 }
 
+const MAX_LEEWAY_MICROS: u32 = MAX_LEEWAY.as_micros() as u32;
+
 type Result<T> = std::result::Result<T, DecodeError>;
 
 impl Record {
@@ -36,19 +39,19 @@ impl Record {
             return Err(DecodeError::Malformed("it does not begin like one"));
         };
         match *version {
-            SCHEMA_VERSION => {}
+            FIRST_VERSION..=SCHEMA_VERSION => {}
             0 => return Err(DecodeError::Malformed("schema version 0")),
             later => return Err(DecodeError::LaterVersion(later)),
         }
         let mut input = Reader::new(datum);
         let log_id = input.id()?;
-        let body = read_body(&mut input)?;
+        let body = read_body(&mut input, *version)?;
         input.end()?;
         Ok(Self { log_id, body })
     }
 }
 
-fn read_body(input: &mut Reader<'_>) -> Result<Body> {
+fn read_body(input: &mut Reader<'_>, version: u8) -> Result<Body> {
     Ok(match input.long()? {
         0 => Body::Init(Init {
             incarnation: input.id()?,
@@ -74,6 +77,11 @@ fn read_body(input: &mut Reader<'_>) -> Result<Body> {
             snapshot: input.bool()?,
         }),
         6 => Body::Snapshot(read_snapshot(input)?),
+        // Readers of version 1 ignore it under that version, and all must do alike.
+        7 if version > FIRST_VERSION => Body::Reserve(Reserve {
+            leeway: Duration::from_micros(input.number(MAX_LEEWAY_MICROS)?.into()),
+            ..read_reserve(input)?
+        }),
         i64::MIN..=-1 | 7.. => return Err(DecodeError::Malformed("a body that does not exist")),
     })
 }
@@ -106,6 +114,7 @@ fn read_reserve(input: &mut Reader<'_>) -> Result<Reserve> {
         incarnation,
         seq,
         class,
+        leeway: Duration::ZERO,
         asks,
     })
 }

@@ -1,6 +1,6 @@
 use super::{
-    Body, Init, Limits, Penalise, Record, Reserve, Reset, SCHEMA_VERSION, Snapshot, Target, Tick,
-    Writer,
+    Body, FIRST_VERSION, Init, Limits, Penalise, Record, Reserve, Reset, SCHEMA_VERSION, Snapshot,
+    Target, Tick, Writer,
 };
 use crate::time::micros;
 
@@ -11,7 +11,7 @@ impl Record {
     /// The bytes of the record's value. Whoever builds a record keeps to the sizes of this module; what exceeds them is
     /// ignored by every reader.
     pub fn encode(&self) -> Vec<u8> {
-        let mut out = Writer(vec![MAGIC, SCHEMA_VERSION]);
+        let mut out = Writer(vec![MAGIC, self.version()]);
         out.id(self.log_id);
         match &self.body {
             Body::Init(init) => write_init(&mut out, init),
@@ -23,6 +23,19 @@ impl Record {
             Body::Snapshot(snapshot) => write_snapshot(&mut out, snapshot),
         }
         out.0
+    }
+
+    fn version(&self) -> u8 {
+        match &self.body {
+            Body::Reserve(reserve) if !reserve.leeway.is_zero() => SCHEMA_VERSION,
+            Body::Init(_)
+            | Body::Reserve(_)
+            | Body::Penalise(_)
+            | Body::Reset(_)
+            | Body::Limits(_)
+            | Body::Tick(_)
+            | Body::Snapshot(_) => FIRST_VERSION,
+        }
     }
 
     /// The Kafka key: the scope that the record is about, else empty. For people who read the topic; its one partition
@@ -84,7 +97,12 @@ fn write_scope(out: &mut Writer, scope: Option<&(String, crate::ScopeLimits)>) {
 }
 
 fn write_reserve(out: &mut Writer, reserve: &Reserve) {
-    out.long(1);
+    if reserve.leeway.is_zero() {
+        out.long(1);
+    } else {
+        out.long(7);
+        out.long(micros(reserve.leeway));
+    }
     out.id(reserve.incarnation);
     out.count(reserve.seq);
     out.count(reserve.class.index());

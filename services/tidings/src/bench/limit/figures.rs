@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::bounds::broken;
 use super::calls::{Call, Kind, accepted, fairness, most_within};
 use super::chaos::RETRY_AFTER_SECONDS;
 use super::options::Chaos;
@@ -12,12 +13,6 @@ use super::waits::percentile;
 
 /// A group's limit, in messages a minute (reference/platforms.md, Telegram).
 const GROUP_PER_MINUTE: f64 = 20.0;
-
-/// The least share of its limit that an account uses while one of its chats is held.
-const OTHERS_SHARE: f64 = 0.9;
-
-/// The longest that what was held may take to go on after its penalty.
-const RESUME_MS: f64 = 3_000.0;
 
 /// How long after a 429 calls may arrive that were on their way, or that make the account's hold known.
 const KNOWN: i64 = SECOND / 2;
@@ -39,32 +34,32 @@ pub(super) struct Seen {
 
 /// What a run comes to. Shares are parts of the limits; `None` where the plan has no such thing.
 pub(super) struct Figures {
-    used_share: Option<f64>,
-    used_share_whole: Option<f64>,
-    seconds_counted: usize,
-    over_limit: usize,
-    in_penalty_calls: usize,
-    most_in_a_second: usize,
-    accepted: usize,
-    records_per_message: Option<f64>,
-    fairness: Option<f64>,
-    workers_served: Option<usize>,
-    lone_wait_p50_ms: Option<f64>,
-    lone_wait_p99_ms: Option<f64>,
-    high_wait_p50_ms: Option<f64>,
-    high_wait_p99_ms: Option<f64>,
-    high_took_p99_ms: Option<f64>,
-    normal_pause_ms: Option<f64>,
-    group_share: Option<f64>,
-    held: Option<Held>,
+    pub(super) used_share: Option<f64>,
+    pub(super) used_share_whole: Option<f64>,
+    pub(super) seconds_counted: usize,
+    pub(super) over_limit: usize,
+    pub(super) in_penalty_calls: usize,
+    pub(super) most_in_a_second: usize,
+    pub(super) accepted: usize,
+    pub(super) records_per_message: Option<f64>,
+    pub(super) fairness: Option<f64>,
+    pub(super) workers_served: Option<usize>,
+    pub(super) lone_wait_p50_ms: Option<f64>,
+    pub(super) lone_wait_p99_ms: Option<f64>,
+    pub(super) high_wait_p50_ms: Option<f64>,
+    pub(super) high_wait_p99_ms: Option<f64>,
+    pub(super) high_took_p99_ms: Option<f64>,
+    pub(super) normal_pause_ms: Option<f64>,
+    pub(super) group_share: Option<f64>,
+    pub(super) held: Option<Held>,
 }
 
 /// What happened around a penalty.
-struct Held {
+pub(super) struct Held {
     /// What was accepted while it lasted, as a part of the limit.
-    share_meanwhile: f64,
+    pub(super) share_meanwhile: f64,
     /// From its end to the next accepted call of what it held.
-    resumed_after_ms: Option<f64>,
+    pub(super) resumed_after_ms: Option<f64>,
 }
 
 #[allow(clippy::cast_precision_loss)]
@@ -87,7 +82,7 @@ impl Figures {
             in_penalty_calls: count(|call| call.in_penalty),
             most_in_a_second: most_in_a_second(plan, calls),
             accepted: in_span,
-            records_per_message: (seen.records >= 0 && in_span > 0)
+            records_per_message: (offsets_go_on(plan) && in_span > 0)
                 .then(|| seen.records as f64 / in_span as f64),
             fairness: served.map(|(fairness, _)| fairness),
             workers_served: served.map(|(_, workers)| workers),
@@ -103,7 +98,7 @@ impl Figures {
     }
 
     pub(super) fn line(&self, plan: &Plan) -> Line {
-        let broken = self.broken(plan);
+        let broken = broken(self, plan);
         let json = json!({
             "bench": "limit", "scenario": plan.name, "ok": broken.is_empty(), "broken": broken,
             "workers": plan.workers, "accounts": plan.accounts, "seconds": plan.seconds, "limit_per_second": plan.per_second(),
@@ -123,89 +118,11 @@ impl Figures {
             json: without_nulls(json),
         }
     }
-
-    /// The promises that were not kept, each with what was seen.
-    fn broken(&self, plan: &Plan) -> Vec<String> {
-        let bounds = plan.bounds;
-        let mut broken = Vec::new();
-        if self.over_limit > 0 && !bounds.over_limit_is_shown {
-            broken.push(format!("over_limit {} > 0", self.over_limit));
-        }
-        if self.in_penalty_calls > 0 {
-            broken.push(format!("in_penalty_calls {} > 0", self.in_penalty_calls));
-        }
-        if self.accepted == 0 && plan.chaos != Some(Chaos::LongPenalty) {
-            broken.push("nothing was accepted".into());
-        }
-        let least = |name, seen: Option<f64>, bound: Option<f64>| breach(name, seen, bound, true);
-        let most = |name, seen: Option<f64>, bound: Option<f64>| breach(name, seen, bound, false);
-        broken.extend(least("used_share", self.used_share, bounds.used_share));
-        broken.extend(most(
-            "lone_wait_p50_ms",
-            self.lone_wait_p50_ms,
-            bounds.lone_wait_p50_ms,
-        ));
-        broken.extend(most(
-            "high_wait_p99_ms",
-            self.high_wait_p99_ms,
-            bounds.high_wait_p99_ms,
-        ));
-        broken.extend(most(
-            "records_per_message",
-            self.records_per_message,
-            bounds.records_per_message,
-        ));
-        broken.extend(least("group_share", self.group_share, bounds.group_share));
-        broken.extend(most(
-            "normal_pause_ms",
-            self.normal_pause_ms,
-            bounds.normal_pause_ms,
-        ));
-        broken.extend(self.broken_around_penalty(plan));
-        broken
-    }
-
-    fn broken_around_penalty(&self, plan: &Plan) -> Vec<String> {
-        let held = self.held.as_ref();
-        let (share, resumed) = (
-            held.map(|held| held.share_meanwhile),
-            held.and_then(|held| held.resumed_after_ms),
-        );
-        let resumes = || breach("resumed_after_ms", resumed, Some(RESUME_MS), false);
-        match plan.chaos {
-            Some(Chaos::Penalty) => {
-                let others = breach("share_in_penalty", share, Some(OTHERS_SHARE), true);
-                others.into_iter().chain(resumes()).collect()
-            }
-            Some(Chaos::AccountPenalty) => {
-                let none = breach("share_in_penalty", share, Some(0.0), false);
-                none.into_iter().chain(resumes()).collect()
-            }
-            Some(Chaos::LongPenalty) => breach("share_in_penalty", share, Some(0.0), false)
-                .into_iter()
-                .collect(),
-            Some(
-                Chaos::Kill
-                | Chaos::RestartAll
-                | Chaos::Clock
-                | Chaos::Truncate
-                | Chaos::Delete
-                | Chaos::Broker,
-            )
-            | None => Vec::new(),
-        }
-    }
 }
 
-/// What is missing breaks a bound as well.
-fn breach(name: &str, seen: Option<f64>, bound: Option<f64>, at_least: bool) -> Option<String> {
-    let bound = bound?;
-    match seen {
-        None => Some(format!("{name} was not seen")),
-        Some(seen) if at_least && seen < bound => Some(format!("{name} {seen:.4} < {bound}")),
-        Some(seen) if !at_least && seen > bound => Some(format!("{name} {seen:.4} > {bound}")),
-        Some(_) => None,
-    }
+/// A topic that is made again begins at 0.
+fn offsets_go_on(plan: &Plan) -> bool {
+    plan.chaos != Some(Chaos::Delete)
 }
 
 /// Workers that are started again have other names.

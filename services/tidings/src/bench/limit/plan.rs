@@ -1,5 +1,7 @@
 //! What one run does, and what it must show.
 
+use std::time::Duration;
+
 use tidings_simulator::limits::{Enforce, Limits, WindowLimit};
 
 use super::options::Chaos;
@@ -12,6 +14,9 @@ pub(super) const PARTITIONS: u64 = 12;
 
 /// The most `normal` messages that are kept waiting, but for the plans that name more.
 const MOST: u64 = 10_000;
+
+/// The pause between two lone messages: far less than a limit allows.
+const LONE_PAUSE: Duration = Duration::from_millis(200);
 
 /// One run.
 #[derive(Debug, Clone)]
@@ -29,6 +34,8 @@ pub(super) struct Plan {
     pub(super) chaos: Option<Chaos>,
     /// Single messages on the idle account, before it is saturated.
     pub(super) lone: u32,
+    /// The pause between two of them.
+    pub(super) lone_pause: Duration,
     /// `normal` messages of each account that are kept waiting; `None`: of one account so many that a worker with one
     /// partition of twelve does not run out of them if all are served alike, of more what is sent in ten seconds.
     pub(super) backlog: Option<u64>,
@@ -64,7 +71,7 @@ pub(super) struct Bounds {
     pub(super) group_share: Option<f64>,
     /// The longest that no `normal` message is sent under endless `high`.
     pub(super) normal_pause_ms: Option<f64>,
-    /// The most calls in any second, where that is more than a limit says.
+    /// Whether the limits proposed allow more than the platform's, so that being over them is what is shown.
     pub(super) over_limit_is_shown: bool,
 }
 
@@ -80,6 +87,7 @@ impl Plan {
             further_limits: "",
             chaos: None,
             lone: 0,
+            lone_pause: LONE_PAUSE,
             backlog: None,
             high: High::None,
             group: false,

@@ -37,9 +37,6 @@ const WARM: Duration = Duration::from_secs(90);
 /// Then the account is idle, the group has settled, and what a worker does once is done.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// The pause between two lone messages.
-const LONE_PAUSE: Duration = Duration::from_millis(200);
-
 /// Where Debian's package `faketime` puts its library.
 const FAKETIME: [&str; 2] = [
     "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
@@ -123,13 +120,13 @@ impl<'a> Rig<'a> {
     }
 
     /// Single messages, each to another chat of the idle first account.
-    pub(super) async fn lone(&self, count: u32) -> anyhow::Result<()> {
+    pub(super) async fn lone(&self, count: u32, pause: Duration) -> anyhow::Result<()> {
         let publisher = Publisher::connect(&self.deployment).await?;
         for number in 0..count {
             publisher
                 .publish(Kind::Lone, 0, std::iter::once(number.into()))
                 .await?;
-            tokio::time::sleep(LONE_PAUSE).await;
+            tokio::time::sleep(pause).await;
         }
         self.accepted(WARM_UP + u64::from(count)).await
     }

@@ -38,7 +38,7 @@ impl Line {
 
 pub(super) async fn run(stack: &Stack, folder: PathBuf, plan: Plan) -> anyhow::Result<Line> {
     let mut rig = Rig::start(stack, folder, &plan).await?;
-    rig.lone(plan.lone).await?;
+    rig.lone(plan.lone, plan.lone_pause).await?;
     let feed = feed(&rig, &plan).await?;
     let mut feeding = tokio::spawn(feed.run());
     let measured = tokio::select! {
@@ -57,13 +57,7 @@ async fn feed(rig: &Rig<'_>, plan: &Plan) -> anyhow::Result<Feed> {
     let publisher = Publisher::connect(&rig.deployment).await?;
     let deployment = Arc::clone(&rig.deployment);
     let warmed_up = rig.warmed_up() + u64::from(plan.lone);
-    Ok(Feed::new(
-        publisher,
-        deployment,
-        plan.clone(),
-        Rig::partitions(),
-        warmed_up,
-    ))
+    Ok(Feed::new(publisher, deployment, plan.clone(), warmed_up))
 }
 
 async fn measure(rig: &mut Rig<'_>, plan: &Plan) -> anyhow::Result<Seen> {

@@ -1,5 +1,7 @@
 //! The drill: each thing that must hold, as a plan.
 
+use std::time::Duration;
+
 use super::options::Chaos;
 use super::plan::{Bounds, High, Plan};
 
@@ -153,10 +155,13 @@ fn fast() -> Plan {
     }
 }
 
-/// The second source document's 25 a second with a burst of 30: alone, and as a deployment gets it.
+/// The second source document's 25 a second with a burst of 30: alone, and as a deployment gets it. A burst needs messages
+/// that come one after the other, quickly, after a pause: those of a backlog are paced.
 fn presets() -> [Plan; 2] {
     let plan = |name, further_limits, over_limit_is_shown| Plan {
         seconds: 10,
+        lone: 80,
+        lone_pause: Duration::from_millis(5),
         further_limits,
         bounds: Bounds {
             over_limit_is_shown,
