@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt as _;
-use tidings_edge::config::{AccountConfig, Config};
-use tidings_edge::rate_limit::Limits;
-use tidings_edge::http::{CallOutcome, Lost, NotSent, PlatformCall, PlatformClient};
 use tidings_delivery::PermitId;
+use tidings_edge::config::{AccountConfig, Config};
+use tidings_edge::http::{CallOutcome, Lost, NotSent, PlatformCall, PlatformClient};
+use tidings_edge::rate_limit::Limits;
 use tidings_envelope::Message;
 use tidings_platforms::{ATTEMPT_HEADER, Answer, Classified, HttpRequest, Secret, Verdict};
 use tracing::debug;
@@ -17,8 +17,8 @@ use uuid::Uuid;
 
 use crate::content::Contents;
 use crate::platform::{Platform, Platforms};
-use crate::turn::{NotItsTurn, Turn};
 use crate::traces::{CallEnd, CallFacts, FetchFacts, Server};
+use crate::turn::{NotItsTurn, Turn};
 
 /// An account that messages can be sent with.
 struct Account {

@@ -3,15 +3,17 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tidings_delivery::{Class, Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits};
+use tidings_delivery::{
+    Class, Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits,
+};
 use tidings_edge::config::{Config, DispatcherConfig};
 use tidings_edge::content::ContentStoreError;
 use tidings_edge::http::{
     AdminError, AdminServer, PlatformClient, PlatformClientError, PlatformClientSettings,
 };
 use tidings_edge::kafka::{self, Lane, TopicsError};
-use tidings_edge::rate_limit::{LimitLog, LimitLogError, Limits as LimitClient, Notices};
 use tidings_edge::postgres::{self, Client, Pool, PostgresError};
+use tidings_edge::rate_limit::{LimitLog, LimitLogError, Limits as LimitClient, Notices};
 use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
 use tidings_edge::schemas::{self, SchemasError};
 use tidings_edge::telemetry::{MetricsHandle, Traces};
@@ -163,7 +165,9 @@ impl Dispatcher {
         let ended = engine.run(shutdown).await;
         upkeep.abort();
         if !log.stop(self.config.dispatcher.drain_deadline).await {
-            warn!("the client of the rate-limit topic did not close in time; the process' end takes it");
+            warn!(
+                "the client of the rate-limit topic did not close in time; the process' end takes it"
+            );
         }
         admin.stop().await;
         Ok(ended?)

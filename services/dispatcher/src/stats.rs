@@ -121,7 +121,10 @@ impl Stats {
             *known = free;
             gauge!(metric_names::LIMIT_TOKENS, "scope" => scope.scope.clone())
                 .set(free.unwrap_or(f64::INFINITY));
-            let longest = scope.holds.iter().map(|held| view.time.until(held.hold.until));
+            let longest = scope
+                .holds
+                .iter()
+                .map(|held| view.time.until(held.hold.until));
             gauge!(metric_names::LIMIT_PENALTY_SECONDS, "scope" => scope.scope.clone())
                 .set(longest.max().unwrap_or_default().as_secs_f64());
         }

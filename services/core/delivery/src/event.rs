@@ -3,7 +3,7 @@ use std::time::Duration;
 
 use tidings_platforms::Verdict;
 
-use crate::{Class, Moment, OnUnknown, PermitId, PartitionId, RetryName, Settlement, SlotId};
+use crate::{Class, Moment, OnUnknown, PartitionId, PermitId, RetryName, Settlement, SlotId};
 
 /// Something that happened outside.
 #[derive(Debug, Clone)]

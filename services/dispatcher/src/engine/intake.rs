@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use rdkafka::Message as _;
-use tidings_delivery::{Arrival, Class, Content, Delivery, Event, OnUnknown, Poison, RetryName, SlotId};
+use tidings_delivery::{
+    Arrival, Class, Content, Delivery, Event, OnUnknown, Poison, RetryName, SlotId,
+};
 use tidings_edge::config::UnknownPolicy;
 use tidings_envelope::{Message, Policy, RetryProfile};
 

@@ -9,11 +9,11 @@ use tracing::{error, warn};
 
 use super::{Engine, Input, Payload};
 use crate::calls::{Attempt, Attempted};
-use crate::turn::NotItsTurn;
 use crate::claims::{Ask, Claim, Release, Settle, Start};
 use crate::consumer::ToKafka;
 use crate::stats::Line;
 use crate::traces::MessageTrace;
+use crate::turn::NotItsTurn;
 
 impl Engine {
     pub(super) fn perform(&mut self, effect: Effect) {

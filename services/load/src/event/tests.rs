@@ -59,7 +59,9 @@ fn every_valid_event_fits_its_schema_and_its_text_names_the_order() {
         events.push(shipped(&plan, SOME_DAY_MICROS));
         for event in events {
             let body = encode(&catalogue, &event).unwrap();
-            let event_type = catalogue.get(event.event_type, event.event_version).unwrap();
+            let event_type = catalogue
+                .get(event.event_type, event.event_version)
+                .unwrap();
             let text = text(&catalogue, event_type, &body);
             assert!(text.contains(&plan.order_id), "{text}");
         }

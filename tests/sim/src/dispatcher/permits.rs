@@ -72,7 +72,10 @@ impl World {
                 self.decide_soon(to, permit, MILLI, 50 * MILLI);
                 self.tell(to, Event::Voided(permit));
             }
-            (PermitNews::Decided | PermitNews::Void { .. }, Wish::Wanted | Wish::Granted { .. }) => {}
+            (
+                PermitNews::Decided | PermitNews::Void { .. },
+                Wish::Wanted | Wish::Granted { .. },
+            ) => {}
         }
     }
 
@@ -129,8 +132,9 @@ impl World {
     }
 
     fn account_of(&self, to: WorkerRef, slot: SlotId) -> String {
-        self.message_of(to, slot).map_or_else(String::new, |message| {
-            format!("sim:a{}", self.ledger.messages[message].account())
-        })
+        self.message_of(to, slot)
+            .map_or_else(String::new, |message| {
+                format!("sim:a{}", self.ledger.messages[message].account())
+            })
     }
 }

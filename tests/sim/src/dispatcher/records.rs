@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use tidings_delivery::{Arrival, Class, Content, Delivery, Event, OnUnknown, PartitionId, Poison, SlotId};
+use tidings_delivery::{
+    Arrival, Class, Content, Delivery, Event, OnUnknown, PartitionId, Poison, SlotId,
+};
 
 use super::{Held, Phase, WorkerNews, WorkerRef};
 use crate::kafka::Record;

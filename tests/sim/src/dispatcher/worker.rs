@@ -3,7 +3,7 @@ use std::fmt;
 
 use tidings_delivery::{Machine, PartitionId, PermitId, SlotId};
 
-use super::{WorkerNews, Wish};
+use super::{Wish, WorkerNews};
 use crate::chaos::{Blow, Step};
 use crate::claims::Statement;
 use crate::kafka::Record;

@@ -6,7 +6,8 @@ use super::slot::{Slot, Stage};
 use super::{Machine, Timer};
 use crate::account::AccountId;
 use crate::{
-    Category, ClaimOutcome, Class, Effect, Grant, Moment, Now, OnUnknown, Outcome, Settlement, SlotId,
+    Category, ClaimOutcome, Class, Effect, Grant, Moment, Now, OnUnknown, Outcome, Settlement,
+    SlotId,
 };
 
 /// Places of a class in an account before the call, per place to call: claims are asked for while calls are out, but not so far
@@ -239,7 +240,10 @@ impl Machine {
             return;
         };
         work.expiry = None;
-        if work.expires_at_micros.is_some_and(|at| at > now.wall_micros) {
+        if work
+            .expires_at_micros
+            .is_some_and(|at| at > now.wall_micros)
+        {
             self.watch_expiry(id, now);
             return;
         }

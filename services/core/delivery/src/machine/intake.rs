@@ -105,13 +105,7 @@ impl Machine {
         );
     }
 
-    fn enqueue(
-        &mut self,
-        id: SlotId,
-        delivery: Delivery,
-        now: Now,
-        effects: &mut Vec<Effect>,
-    ) {
+    fn enqueue(&mut self, id: SlotId, delivery: Delivery, now: Now, effects: &mut Vec<Effect>) {
         let account = self.accounts.id(&delivery.account);
         let Some(slot) = self.slots.get_mut(&id) else {
             return;

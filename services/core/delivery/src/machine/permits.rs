@@ -153,7 +153,9 @@ impl Machine {
                 self.accounts.get(work.account).wanted -= 1;
             }
             Permit::Granted { id: granted, .. } if granted == permit => {}
-            Permit::None | Permit::Wanted(_) | Permit::Granted { .. } | Permit::Calling(_) => return,
+            Permit::None | Permit::Wanted(_) | Permit::Granted { .. } | Permit::Calling(_) => {
+                return;
+            }
         }
         work.permit = Permit::Granted { id: permit, from };
         work.chat_waits = false;

@@ -1,7 +1,9 @@
 use std::sync::Arc;
 
 use crate::account::AccountId;
-use crate::{Class, DeadLetterFacts, Moment, OnUnknown, PartitionId, PermitId, RetryName, Settlement};
+use crate::{
+    Class, DeadLetterFacts, Moment, OnUnknown, PartitionId, PermitId, RetryName, Settlement,
+};
 
 /// One record that this worker holds.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use std::time::Duration;
 use tidings_platforms::{HoldScope, Verdict};
 
 use crate::{
-    Answer, Arrival, Category, Class, ClaimOutcome, Content, Delivery, Effect, Event, Grant, Limits,
-    Machine, Moment, Now, OnUnknown, Options, Outcome, PartitionId, Poison, RetryName,
+    Answer, Arrival, Category, ClaimOutcome, Class, Content, Delivery, Effect, Event, Grant,
+    Limits, Machine, Moment, Now, OnUnknown, Options, Outcome, PartitionId, Poison, RetryName,
     RetryProfiles, Settlement, SlotId, Timing,
 };
 
@@ -441,19 +441,22 @@ mod limited {
     }
 
     fn wanted(effects: &[Effect]) -> PermitId {
-        let mut wants = effects.iter().filter_map(|effect| match effect {
-            Effect::Want { permit, .. } => Some(*permit),
-            _ => None,
-        });
-        wants.next().expect("a permit is wanted")
+        for effect in effects {
+            if let Effect::Want { permit, .. } = effect {
+                return *permit;
+            }
+        }
+        panic!("no permit is wanted: {effects:?}");
     }
 
     fn unwanted(effects: &[Effect]) -> Vec<PermitId> {
-        let unwanted = effects.iter().filter_map(|effect| match effect {
-            Effect::Unwant(permit) => Some(*permit),
-            _ => None,
-        });
-        unwanted.collect()
+        let mut unwanted = Vec::new();
+        for effect in effects {
+            if let Effect::Unwant(permit) = effect {
+                unwanted.push(*permit);
+            }
+        }
+        unwanted
     }
 
     impl Bench {
@@ -587,7 +590,16 @@ mod limited {
         });
         let effects = bench.tell(high).to_vec();
         assert!(
-            matches!(effects[..], [Effect::Want { class: Class::High, .. }, Effect::Claim { .. }]),
+            matches!(
+                effects[..],
+                [
+                    Effect::Want {
+                        class: Class::High,
+                        ..
+                    },
+                    Effect::Claim { .. }
+                ]
+            ),
             "{effects:?}"
         );
     }
@@ -611,13 +623,25 @@ mod limited {
             answer: Answer::Done,
         });
         let next = wanted(bench.tell(Event::NotCalled(permit)));
-        assert_eq!(calls(bench.permit(next, 0)), [(1, 1)], "no second `started`");
+        assert_eq!(
+            calls(bench.permit(next, 0)),
+            [(1, 1)],
+            "no second `started`"
+        );
         let next = wanted(bench.tell(Event::NotCalled(next)));
         assert_eq!(bench.machine.next_timer(), Some(Moment(SECOND)));
         let effects = bench.at(SECOND).to_vec();
-        assert_eq!(unwanted(&effects), [next], "the place to call is kept for a second");
+        assert_eq!(
+            unwanted(&effects),
+            [next],
+            "the place to call is kept for a second"
+        );
         let due = bench.machine.next_timer().unwrap();
-        assert_eq!(claims(bench.at(due.0)), [(1, Some(1))], "the renewal takes it back");
+        assert_eq!(
+            claims(bench.at(due.0)),
+            [(1, Some(1))],
+            "the renewal takes it back"
+        );
     }
 
     #[test]

@@ -199,23 +199,6 @@ impl Limiter {
             .max(1)
     }
 
-    /// What is ready by the scope's next slot.
-    fn unblock(&mut self, key: &Key, slot: LogTime) {
-        let Some(queue) = self.queues.get_mut(key) else {
-            return;
-        };
-        while let Some((&(at, order), &permit)) = queue.blocked.first_key_value() {
-            if at > slot {
-                return;
-            }
-            queue.blocked.remove(&(at, order));
-            queue.ready.insert(order, permit);
-            if let Some(want) = self.wants.get_mut(&permit) {
-                want.state = WantState::Ready;
-            }
-        }
-    }
-
     /// The first messages that can be served, by chat, and those before them whose chats are not ready.
     fn pick(
         &self,
@@ -304,16 +287,5 @@ impl Limiter {
             RefusedWhy::Chat
         };
         (ready > slot).then_some((ready, why))
-    }
-
-    /// Looks anew at a scope's queues (all, for none): what was read may have changed when to ask.
-    pub(super) fn look_again(&mut self, scope: Option<&str>, now: Moment) {
-        for ((name, _), queue) in &mut self.queues {
-            let touched = scope.is_none_or(|scope| scope == &**name);
-            let waits = !queue.ready.is_empty() || !queue.blocked.is_empty();
-            if touched && waits && queue.asked.is_none() {
-                queue.ask_at = Some(now.max(queue.not_before));
-            }
-        }
     }
 }

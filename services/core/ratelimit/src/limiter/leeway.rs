@@ -5,7 +5,6 @@
 
 use std::time::Duration;
 
-use crate::limits::SLACK;
 use crate::record::MAX_LEEWAY;
 
 /// Round trips of this, half of slack, need none.
@@ -31,7 +30,7 @@ impl Leeway {
             round_trip.saturating_mul(2).min(MAX_LEEWAY)
         };
         if late {
-            self.0 = self.0.max(needed).max(SLACK);
+            self.0 = self.0.max(needed);
         } else if needed < self.0 {
             self.0 = (self.0 + needed) / 2;
         }

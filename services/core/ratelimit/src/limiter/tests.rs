@@ -49,13 +49,13 @@ impl Alone {
         let mut effects = Vec::new();
         self.limiter.handle(event, Moment(self.now), &mut effects);
         for effect in effects {
-            match effect {
-                Effect::Append { value, .. } => {
-                    let millis = i64::try_from(self.now / MILLI + 1).unwrap();
-                    self.log.push((self.now + self.round_trip, millis, value));
-                }
-                Effect::Read { from } => self.read = usize::try_from(from).unwrap(),
-                other => self.said.push(other),
+            if let Effect::Append { value, .. } = effect {
+                let millis = i64::try_from(self.now / MILLI + 1).unwrap();
+                self.log.push((self.now + self.round_trip, millis, value));
+            } else if let Effect::Read { from } = effect {
+                self.read = usize::try_from(from).unwrap();
+            } else {
+                self.said.push(effect);
             }
         }
     }
@@ -223,11 +223,13 @@ fn a_wait_that_grows_is_told_again_once() {
         let limiter = &mut alone.limiter;
         limiter.tell(PermitId(1), RefusedWhy::Chat, wait, &mut said);
     }
-    let waits = said.iter().map(|effect| match effect {
-        Effect::Waiting { wait, .. } => wait.as_millis(),
-        other => panic!("{other:?}"),
-    });
-    assert_eq!(waits.collect::<Vec<_>>(), [50, 1_001]);
+    let mut waits = Vec::new();
+    for effect in said {
+        if let Effect::Waiting { wait, .. } = effect {
+            waits.push(wait.as_millis());
+        }
+    }
+    assert_eq!(waits, [50, 1_001]);
 }
 
 #[test]
@@ -240,8 +242,16 @@ fn a_lone_message_goes_out_at_the_second_try_at_the_latest_however_long_the_roun
             let tries = 1 + alone.limiter.counts().void_late - late;
             let most = if permit == 1 { 2 } else { 1 };
             assert!(tries <= most, "{millis} ms, message {permit}: {tries}");
-            let trips = took / (millis * MILLI);
-            assert!(trips <= tries, "{millis} ms, message {permit}: {took} µs");
+            // After a try in vain its chat is charged, and has to wait for the rest of its second.
+            let most = if tries == 1 {
+                millis + 1
+            } else {
+                1_100 + 4 * millis
+            };
+            assert!(
+                took <= most * MILLI,
+                "{millis} ms, message {permit}: {took} µs"
+            );
             alone.run(alone.now + 3 * SECOND);
         }
     }

@@ -156,6 +156,34 @@ impl Limiter {
         }
     }
 
+    /// Puts back what is ready by the scope's next slot.
+    pub(super) fn unblock(&mut self, key: &(Arc<str>, Class), slot: LogTime) {
+        let Some(queue) = self.queues.get_mut(key) else {
+            return;
+        };
+        while let Some((&(at, order), &permit)) = queue.blocked.first_key_value() {
+            if at > slot {
+                return;
+            }
+            queue.blocked.remove(&(at, order));
+            queue.ready.insert(order, permit);
+            if let Some(want) = self.wants.get_mut(&permit) {
+                want.state = WantState::Ready;
+            }
+        }
+    }
+
+    /// Looks anew at a scope's queues (all, for none): what was read may have changed when to ask.
+    pub(super) fn look_again(&mut self, scope: Option<&str>, now: Moment) {
+        for ((name, _), queue) in &mut self.queues {
+            let touched = scope.is_none_or(|scope| scope == &**name);
+            let waits = !queue.ready.is_empty() || !queue.blocked.is_empty();
+            if touched && waits && queue.asked.is_none() {
+                queue.ask_at = Some(now.max(queue.not_before));
+            }
+        }
+    }
+
     /// Only when the reason is new, or the wait has become a long one.
     pub(super) fn tell(
         &mut self,

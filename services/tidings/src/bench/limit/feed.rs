@@ -24,8 +24,8 @@ const TRICKLE_PER_SECOND: f64 = 2.0;
 /// [`High::Endless`], as a part of the account's limit.
 const ENDLESS_SHARE: f64 = 1.2;
 
-/// Messages for the group: more than its limit allows in the five minutes of its scenario.
-const GROUP_MESSAGES: u64 = 160;
+/// Messages a second for the group: a little more than its limit allows.
+const GROUP_PER_SECOND: f64 = 0.36;
 
 /// Chats that `high` goes to: each has its own limit.
 const HIGH_CHATS: usize = 100;
@@ -91,6 +91,7 @@ pub(super) struct Feed {
     others: u64,
     high_chats: Vec<i64>,
     high: u64,
+    group: u64,
     began: Instant,
 }
 
@@ -107,6 +108,7 @@ impl Feed {
             others: warmed_up,
             high_chats: high_chats(plan.high),
             high: 0,
+            group: 0,
             began: Instant::now(),
             publisher,
             deployment,
@@ -126,11 +128,7 @@ impl Feed {
     }
 
     async fn top_up(&mut self) -> anyhow::Result<()> {
-        if self.plan.group && self.others < GROUP_MESSAGES {
-            let group = (0..GROUP_MESSAGES).map(|_| 0);
-            self.publisher.publish(Kind::Group, 0, group).await?;
-            self.others += GROUP_MESSAGES;
-        }
+        self.top_up_group().await?;
         self.top_up_high().await?;
         let stats = self.deployment.simulator().account_stats(None);
         for account in 0..self.plan.accounts {
@@ -159,14 +157,31 @@ impl Feed {
         Ok(())
     }
 
+    async fn top_up_group(&mut self) -> anyhow::Result<()> {
+        if !self.plan.group {
+            return Ok(());
+        }
+        let due = self.due(GROUP_PER_SECOND);
+        let group = (self.group..due).map(|_| 0);
+        self.publisher.publish(Kind::Group, 0, group).await?;
+        self.others += due - self.group;
+        self.group = due;
+        Ok(())
+    }
+
+    /// How many messages are due by now.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    fn due(&self, per_second: f64) -> u64 {
+        (self.began.elapsed().as_secs_f64() * per_second) as u64
+    }
+
     async fn top_up_high(&mut self) -> anyhow::Result<()> {
         let per_second = match self.plan.high {
             High::None => return Ok(()),
             High::Trickle => TRICKLE_PER_SECOND,
             High::Endless => ENDLESS_SHARE * f64::from(self.plan.per_second()),
         };
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let due = (self.began.elapsed().as_secs_f64() * per_second) as u64;
+        let due = self.due(per_second);
         let chats = &self.high_chats;
         let number = |nth: u64| chats[usize::try_from(nth).unwrap_or(0) % chats.len()];
         let numbers: Vec<i64> = (self.high..due).map(number).collect();

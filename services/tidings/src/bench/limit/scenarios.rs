@@ -134,6 +134,8 @@ fn group() -> Plan {
     Plan {
         seconds: 300,
         group: true,
+        // Chats take turns: behind many others a group would not have its limit's turn in time.
+        backlog: Some(45),
         bounds: Bounds {
             used_share: Some(USED_SHARE),
             group_share: Some(0.97),
