@@ -138,7 +138,12 @@ impl World {
                 delete from tidings.outbox using load.ledger l
                 where outbox.message_id = l.message_id and l.expect = 'rejected' returning outbox.*
             )
-            insert into tidings.outbox_rejected select gone.*, 'test', null, 'invalid' from gone";
+            insert into tidings.outbox_rejected
+                (id, message_id, event_type, event_version, data, data_bytes, aggregate_type, aggregate_id,
+                priority, occurred_at, recorded_at, producer, shard_hash, code, reason)
+            select id, message_id, event_type, event_version, data, data_bytes, aggregate_type, aggregate_id,
+                priority, occurred_at, recorded_at, producer, shard_hash, 'test', 'invalid'
+            from gone";
         self.upstream.execute(sql, &[]).await.unwrap();
     }
 
