@@ -1,11 +1,12 @@
 //! `tidings bench limit`, and `tidings drill limit`, which runs it with each thing that may go wrong.
 //!
-//! Reading order: `plan` (what is run), `scenarios` (the drill's plans), `run`, `rig` (the processes), `feed`, `chaos`, then what is
+//! Reading order: `plan` (what is run), `scenarios` (the drill's plans), `run`, `rig` (the processes), `clocks`, `feed`, `chaos`, then what is
 //! made of it: `calls` (what the platform saw), `waits` (what the dispatchers logged), `figures`, `bounds`.
 
 mod bounds;
 mod calls;
 mod chaos;
+mod clocks;
 mod feed;
 mod figures;
 mod options;

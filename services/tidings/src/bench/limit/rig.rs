@@ -1,6 +1,6 @@
 //! The processes of a run.
 
-use std::ffi::OsString;
+use std::iter;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use tidings_drill::{
 use tidings_stack::Stack;
 
 use super::calls::Kind;
+use super::clocks::ShiftedClocks;
 use super::feed::{Publisher, alias};
 use super::options::Chaos;
 use super::plan::{PARTITIONS, Plan};
@@ -37,12 +38,6 @@ const WARM: Duration = Duration::from_secs(90);
 /// Then the account is idle, the group has settled, and what a worker does once is done.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// Where Debian's package `faketime` puts its library.
-const FAKETIME: [&str; 2] = [
-    "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1",
-    "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1",
-];
-
 pub(super) struct Rig<'a> {
     pub(super) stack: &'a Stack,
     pub(super) deployment: Arc<Deployment>,
@@ -61,12 +56,12 @@ impl<'a> Rig<'a> {
         let deployment = Deployment::prepare(stack, options(folder, plan)?).await?;
         let topic = LimitTopic::new(deployment.config()?)?;
         let relay = deployment.run(RoleKind::Relay, 1).await?;
-        let workers = (0..plan.workers).map(|index| worker(&deployment, plan, index));
+        let workers = workers(&deployment, plan)?;
         let mut rig = Self {
             stack,
             topic,
             relay,
-            workers: workers.collect::<Result<_, _>>()?,
+            workers,
             deployment: Arc::new(deployment),
         };
         for worker in &mut rig.workers {
@@ -124,7 +119,7 @@ impl<'a> Rig<'a> {
         let publisher = Publisher::connect(&self.deployment).await?;
         for number in 0..count {
             publisher
-                .publish(Kind::Lone, 0, std::iter::once(number.into()))
+                .publish(Kind::Lone, 0, iter::once(number.into()))
                 .await?;
             tokio::time::sleep(pause).await;
         }
@@ -147,6 +142,22 @@ impl<'a> Rig<'a> {
                 );
             }
             tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+
+    /// Waits until a group gets messages: at first its window counts as full, as the account's (design §9).
+    pub(super) async fn group_began(&self) -> anyhow::Result<()> {
+        let until = Instant::now() + WARM;
+        loop {
+            let entries = self.deployment.simulator().log_from(0);
+            let mut chats = entries.iter().filter_map(|entry| entry.chat_id.as_deref());
+            if chats.any(|chat| Kind::of(chat) == Some(Kind::Group)) {
+                return Ok(());
+            }
+            if Instant::now() >= until {
+                bail!("no message reached the group within {WARM:?}");
+            }
+            tokio::time::sleep(Duration::from_millis(200)).await;
         }
     }
 
@@ -188,25 +199,24 @@ fn options(folder: PathBuf, plan: &Plan) -> anyhow::Result<DeploymentOptions> {
     Ok(options)
 }
 
-fn worker(deployment: &Deployment, plan: &Plan, index: usize) -> anyhow::Result<Role> {
-    let role = deployment.role(RoleKind::Dispatcher, index + 1);
-    Ok(match (plan.chaos, index) {
-        (Some(Chaos::Clock), 0) => role.with_environment(clock_off_by("+1h")?),
-        (Some(Chaos::Clock), 1) => role.with_environment(clock_off_by("-1h")?),
-        (_, _) => role,
-    })
-}
-
-/// Another wall clock for one process; monotonic ones stay, as on a machine whose clock is wrong.
-fn clock_off_by(offset: &str) -> anyhow::Result<Vec<(&'static str, OsString)>> {
-    let library = FAKETIME.iter().find(|library| Path::new(library).exists());
-    let library = library.context(
-        "--chaos clock needs libfaketime: run `deploy/setup.sh limit-drill`, or install the package faketime",
-    )?;
-    Ok(vec![
-        ("LD_PRELOAD", library.into()),
-        ("FAKETIME", offset.into()),
-        ("FAKETIME_DONT_FAKE_MONOTONIC", "1".into()),
-        ("DONT_FAKE_MONOTONIC", "1".into()),
-    ])
+fn workers(deployment: &Deployment, plan: &Plan) -> anyhow::Result<Vec<Role>> {
+    let role = |number| deployment.role(RoleKind::Dispatcher, number);
+    let mut workers: Vec<Role> = (1..=plan.workers).map(role).collect();
+    if plan.chaos == Some(Chaos::Clock) {
+        let file = deployment.config_file();
+        let clocks = ShiftedClocks::prepare(file.parent().unwrap_or(file))?;
+        workers = workers
+            .into_iter()
+            .zip(
+                [Some("+1h"), Some("-1h")]
+                    .into_iter()
+                    .chain(iter::repeat(None)),
+            )
+            .map(|(worker, offset)| match offset {
+                Some(offset) => worker.with_environment(clocks.off_by(offset)),
+                None => worker,
+            })
+            .collect();
+    }
+    Ok(workers)
 }

@@ -66,6 +66,9 @@ async fn measure(rig: &mut Rig<'_>, plan: &Plan) -> anyhow::Result<Seen> {
     rig.accepted(warmed_up + u64::from(plan.per_second()))
         .await?;
     tokio::time::sleep(SATURATED * (1 + tens)).await;
+    if plan.group {
+        rig.group_began().await?;
+    }
     let (from, first_record) = (now(), rig.topic.end().await?);
     let whole = Duration::from_secs(plan.seconds);
     let ends = tokio::time::Instant::now() + whole;
