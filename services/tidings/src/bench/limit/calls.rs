@@ -134,6 +134,16 @@ pub(super) fn most_within(calls: &[&Call], micros: i64) -> usize {
     .unwrap_or(0)
 }
 
+/// By how many microseconds the worst call came before `micros` had passed since the one `count` calls earlier.
+pub(super) fn shortest_by(calls: &[&Call], count: usize, micros: i64) -> i64 {
+    let pairs = calls.iter().zip(calls.iter().skip(count));
+    pairs
+        .map(|(old, new)| micros - (new.at - old.at))
+        .max()
+        .unwrap_or(0)
+        .max(0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -180,6 +190,8 @@ mod tests {
         let calls: Vec<&Call> = calls.iter().collect();
         assert_eq!(most_within(&calls, 1_000), 3);
         assert_eq!(most_within(&calls, 1_002), 4);
+        assert_eq!(shortest_by(&calls, 3, 1_002), 1);
+        assert_eq!(shortest_by(&calls, 3, 1_001), 0);
         assert_eq!(calls[0].took_ms(), Some(2.0));
     }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::bounds::broken;
-use super::calls::{Call, Kind, accepted, fairness, most_within};
+use super::calls::{Call, Kind, accepted, fairness, most_within, shortest_by};
 use super::chaos::RETRY_AFTER_SECONDS;
 use super::options::Chaos;
 use super::plan::{High, Plan};
@@ -40,6 +40,7 @@ pub(super) struct Figures {
     pub(super) over_limit: usize,
     pub(super) in_penalty_calls: usize,
     pub(super) most_in_a_second: usize,
+    pub(super) too_early_ms: f64,
     pub(super) accepted: usize,
     pub(super) records_per_message: Option<f64>,
     pub(super) fairness: Option<f64>,
@@ -70,6 +71,7 @@ impl Figures {
         let count = |is: fn(&Call) -> bool| calls.iter().filter(|call| is(call)).count();
         let served = workers_stay(plan).then(|| fairness(accepted(calls, &seen.seconds)));
         let served = served.flatten();
+        let (most_in_a_second, too_early_ms) = most_in_a_second(plan, calls);
         let in_span = accepted(calls, &[seen.span]).count();
         let mut took: Vec<f64> = of_kind(calls, Kind::High)
             .filter_map(Call::took_ms)
@@ -80,7 +82,8 @@ impl Figures {
             seconds_counted: seen.seconds.len(),
             over_limit: count(|call| call.over_limit),
             in_penalty_calls: count(|call| call.in_penalty),
-            most_in_a_second: most_in_a_second(plan, calls),
+            most_in_a_second,
+            too_early_ms,
             accepted: in_span,
             records_per_message: (offsets_go_on(plan) && in_span > 0)
                 .then(|| seen.records as f64 / in_span as f64),
@@ -104,7 +107,7 @@ impl Figures {
             "workers": plan.workers, "accounts": plan.accounts, "seconds": plan.seconds, "limit_per_second": plan.per_second(),
             "chaos": plan.chaos.map(Chaos::word), "used_share": rounded(self.used_share), "used_share_whole": rounded(self.used_share_whole),
             "seconds_counted": self.seconds_counted, "accepted": self.accepted, "over_limit": self.over_limit,
-            "in_penalty_calls": self.in_penalty_calls, "most_in_a_second": self.most_in_a_second,
+            "in_penalty_calls": self.in_penalty_calls, "most_in_a_second": self.most_in_a_second, "too_early_ms": self.too_early_ms,
             "records_per_message": rounded(self.records_per_message), "fairness": rounded(self.fairness), "workers_served": self.workers_served,
             "lone_wait_p50_ms": rounded(self.lone_wait_p50_ms), "lone_wait_p99_ms": rounded(self.lone_wait_p99_ms),
             "high_wait_p50_ms": rounded(self.high_wait_p50_ms), "high_wait_p99_ms": rounded(self.high_wait_p99_ms),
@@ -153,14 +156,24 @@ fn used(plan: &Plan, calls: &[Call], seconds: &[Span]) -> Option<f64> {
     (limit > 0.0).then(|| accepted(calls, seconds).count() as f64 / limit)
 }
 
-/// Of the account that had most.
-fn most_in_a_second(plan: &Plan, calls: &[Call]) -> usize {
-    let most = |account| {
+/// Of the account that had most; and by how many milliseconds the worst call beyond the account's limit was too early,
+/// which tells a mistake from a machine so busy that calls arrive late.
+#[allow(clippy::cast_precision_loss)]
+fn most_in_a_second(plan: &Plan, calls: &[Call]) -> (usize, f64) {
+    let count = usize::try_from(plan.per_second()).unwrap_or(usize::MAX);
+    let of = |account| {
         let alias = super::feed::alias(account);
         let calls: Vec<&Call> = calls.iter().filter(|call| call.account == alias).collect();
-        most_within(&calls, SECOND)
+        (
+            most_within(&calls, SECOND),
+            shortest_by(&calls, count, SECOND),
+        )
     };
-    (0..plan.accounts).map(most).max().unwrap_or(0)
+    let all = (0..plan.accounts).map(of);
+    let (most, early) = all.fold((0, 0), |(most, early), of| {
+        (most.max(of.0), early.max(of.1))
+    });
+    (most, early as f64 / 1_000.0)
 }
 
 #[allow(clippy::cast_precision_loss)]
