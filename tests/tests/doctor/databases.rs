@@ -2,7 +2,9 @@
 
 use tidings_stack::Stack;
 
-use crate::world::{World, closed_port, connect};
+use tidings_tests::connect;
+
+use crate::world::{World, closed_port};
 
 /// The same database for another user of the cluster, which trusts all of them.
 fn as_user(url: &str, user: &str) -> String {

@@ -2,7 +2,9 @@
 
 use tidings_edge::registry::RegistryClient;
 
-use crate::world::{World, connect};
+use tidings_tests::connect;
+
+use crate::world::World;
 
 #[tokio::test]
 async fn what_is_no_registry_is_not_taken_for_one() {

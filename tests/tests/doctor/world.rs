@@ -8,8 +8,8 @@ use std::process::Stdio;
 use tidings_drill::{Deployment, DeploymentOptions, Profile};
 use tidings_edge::config::Config;
 use tidings_stack::Stack;
+use tidings_tests::binary;
 use tokio::process::Command;
-use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
 use crate::diagnosis::Diagnosis;
@@ -85,30 +85,8 @@ impl Drop for World {
     }
 }
 
-pub async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
-}
-
 /// A port of this machine where nobody listens.
 pub async fn closed_port() -> u16 {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
     listener.local_addr().unwrap().port()
-}
-
-/// The program that `cargo test --workspace` built beside the tests.
-fn binary() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let binary = tests
-        .parent()
-        .and_then(|deps| deps.parent())
-        .unwrap()
-        .join("tidings");
-    assert!(
-        binary.exists(),
-        "{} is missing: run `cargo build -p tidings` first, or `make test`",
-        binary.display()
-    );
-    binary
 }

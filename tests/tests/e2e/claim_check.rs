@@ -11,7 +11,9 @@ use uuid::Uuid;
 
 use crate::poison::{dead_letters, header};
 use crate::s3::S3;
-use crate::world::{World, binary, until};
+use tidings_tests::binary;
+
+use crate::world::{World, until};
 
 /// Some waits of the interactive profile, so that a content has time to arrive.
 const RETRIES: &str = "[dispatcher.retry.interactive]\ndelays = [\"100ms\", \"200ms\", \"400ms\", \"800ms\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\", \"1s\"]\n";

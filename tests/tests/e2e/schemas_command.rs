@@ -7,7 +7,9 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use tidings_drill::RoleKind;
 
-use crate::world::{PATIENCE, World, binary};
+use tidings_tests::binary;
+
+use crate::world::{PATIENCE, World};
 
 const DECLARATION: &str = "owner = \"a\"\npolicy = \"resend\"\nretry = \"standard\"\non_dead = \"continue\"\non_stale = \"send\"\ntext = \"template\"\n";
 const DATA: &str = r#"{"type":"record","name":"Data","fields":[{"name":"place","type":"string"}]}"#;

@@ -11,7 +11,8 @@ use tidings_judge::gather::{Inputs, KafkaInputs, SimulatorLog, Wait};
 use tidings_judge::{Report, decide, gather};
 use tidings_simulator::log::Entry;
 use tidings_stack::Stack;
-use tokio_postgres::{Client, NoTls};
+use tidings_tests::{binary, connect};
+use tokio_postgres::Client;
 use uuid::Uuid;
 
 /// Far beyond what anything here takes: it bounds a broken test, and measures nothing.
@@ -207,28 +208,6 @@ pub fn killed(owners: impl IntoIterator<Item = Uuid>) -> Faults {
 
 pub fn no_faults() -> Faults {
     killed([])
-}
-
-/// The program that `cargo test --workspace` built beside the tests.
-pub fn binary() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let binary = tests
-        .parent()
-        .and_then(|deps| deps.parent())
-        .unwrap()
-        .join("tidings");
-    assert!(
-        binary.exists(),
-        "{} is missing: run `cargo build -p tidings -p tidings-judge` first, or `make test`",
-        binary.display()
-    );
-    binary
-}
-
-pub async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }
 
 /// Waits until it is so.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use tidings_drill::{Deployment, DeploymentOptions, Role, RoleKind};
 use tidings_stack::Stack;
 use tidings_tests::languages::repository;
-use tokio_postgres::{Client, NoTls};
+use tidings_tests::{binary, connect};
+use tokio_postgres::Client;
 use uuid::Uuid;
 
 /// Bounds a broken test, and measures nothing.
@@ -93,23 +94,4 @@ impl Drop for World {
 /// The folder of the programs under test.
 pub fn examples() -> PathBuf {
     repository().join("schemas").join("outbox").join("examples")
-}
-
-/// The program that `cargo test --workspace` built beside the tests.
-fn binary() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let built = tests.parent().and_then(|deps| deps.parent()).unwrap();
-    let binary = built.join("tidings");
-    assert!(
-        binary.exists(),
-        "{} is missing: run `cargo build -p tidings` first, or `make test`",
-        binary.display()
-    );
-    binary
-}
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }

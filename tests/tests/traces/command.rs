@@ -5,7 +5,9 @@ use std::process::{Command, Output};
 use serde_json::Value;
 use uuid::Uuid;
 
-use crate::world::{UPSTREAM_SPAN, World, binary};
+use tidings_tests::binary;
+
+use crate::world::{UPSTREAM_SPAN, World};
 
 #[tokio::test]
 async fn the_command_shows_a_messages_waterfall_wherever_its_trace_began() {

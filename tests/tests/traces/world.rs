@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tidings_drill::{Deployment, DeploymentOptions, Role, RoleKind};
 use tidings_stack::{Stack, StackOptions};
+use tidings_tests::{binary, connect};
 use tokio::sync::OnceCell;
-use tokio_postgres::{Client, NoTls};
+use tokio_postgres::Client;
 use uuid::Uuid;
 
 use crate::jaeger::Jaeger;
@@ -122,23 +123,4 @@ async fn stack() -> &'static Stack {
         })
     };
     STACK.get_or_try_init(start).await.unwrap()
-}
-
-/// The program that `cargo test --workspace` built beside the tests.
-pub fn binary() -> PathBuf {
-    let tests = std::env::current_exe().unwrap();
-    let built = tests.parent().and_then(|deps| deps.parent()).unwrap();
-    let binary = built.join("tidings");
-    assert!(
-        binary.exists(),
-        "{} is missing: run `cargo build -p tidings` first, or `make test`",
-        binary.display()
-    );
-    binary
-}
-
-async fn connect(url: &str) -> Client {
-    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
-    tokio::spawn(connection);
-    client
 }

@@ -39,6 +39,6 @@ pub use effect::{DeadLetterFacts, Effect, Outcome};
 pub use event::{Answer, Arrival, ClaimOutcome, Content, Delivery, Event, Grant, Poison};
 pub use machine::{Limits, Load, Machine, Options, Timing, slot_of};
 pub use policy::{Next, RetryProfile, RetryProfiles, Tried, Waits, next};
-pub use tidings_ratelimit::{Class, PermitId};
-pub use time::{Moment, Now};
+pub use tidings_ratelimit::{Class, Moment, PermitId};
+pub use time::Now;
 pub use words::{Category, OnUnknown, PartitionId, RetryName, Settlement, SlotId};

@@ -77,7 +77,6 @@ impl Engine {
 
     pub(super) fn epochs(&mut self, round: u64, epochs: &HashMap<(String, i32), i64>) {
         self.assignment.bumps.remove(&round);
-        self.parts.stats.state_away(false);
         let due: Vec<PartitionId> = self
             .assignment
             .awaiting

@@ -173,7 +173,7 @@ impl Round {
             match planned.fault {
                 Fault::Kill => {
                     let owner = victim.kill()?;
-                    struck.started += started(&state, owner).await?;
+                    struck.started_at_kills += started(&state, owner).await?;
                     struck.killed.extend(owner);
                     tokio::time::sleep(planned.away).await;
                     victim.start().await?;
@@ -182,7 +182,7 @@ impl Round {
                     let busy = queue_depth(victim).await > 0;
                     struck.fenced.extend(victim.owner());
                     victim.pause()?;
-                    struck.started += started(&state, victim.owner()).await?;
+                    struck.started_at_freezes += started(&state, victim.owner()).await?;
                     tokio::time::sleep(planned.away).await;
                     victim.resume()?;
                     if busy && victim.owner().is_some() {
@@ -217,15 +217,15 @@ impl Round {
         arguments
     }
 
-    /// Under `park` nothing is ever posted twice, and nothing is parked but what was started and not recorded when its
-    /// worker was struck.
+    /// Under `park` nothing is ever posted twice; what was started and not recorded when its worker was killed is parked, and
+    /// beside it only what was started at a freeze: a frozen worker may still record what it did, before another finds it.
     fn policy_kept(&self, verdict: &Value, struck: &Struck) -> bool {
         let parked = verdict["parked"].as_u64();
         match self.policy {
             DrillPolicy::Resend => parked == Some(0),
             DrillPolicy::Park => {
                 verdict["duplicated"] == json!(0)
-                    && parked.is_some_and(|parked| parked <= struck.started)
+                    && parked.is_some_and(|parked| struck.may_park().contains(&parked))
             }
         }
     }
@@ -246,7 +246,7 @@ impl Round {
         let mut line = json!({
             "drill": "crashes", "policy": self.policy.word(), "protocol": self.protocol, "load_seed": seed,
             "faults": faults, "committed_events": committed, "fenced": fenced,
-            "started_at_faults": struck.started, "frozen_at_work": struck.frozen_at_work, "refused_after_freeze": struck.refused,
+            "started_at_kills": struck.started_at_kills, "started_at_freezes": struck.started_at_freezes, "frozen_at_work": struck.frozen_at_work, "refused_after_freeze": struck.refused,
         });
         for count in [
             "ok",
@@ -269,11 +269,20 @@ impl Round {
 struct Struck {
     killed: Vec<Uuid>,
     fenced: Vec<Uuid>,
-    /// Messages that were `started` and had no end when their worker was struck: K under `park`.
-    started: u64,
+    /// Messages that were `started` and had no end when their worker was killed: K under `park`.
+    started_at_kills: u64,
+    /// The same when it was frozen.
+    started_at_freezes: u64,
     /// Dispatchers that were frozen with work in hand, and how many of them were refused something when they woke.
     frozen_at_work: u64,
     refused: u64,
+}
+
+impl Struck {
+    /// How many messages may be parked.
+    fn may_park(&self) -> std::ops::RangeInclusive<u64> {
+        self.started_at_kills..=self.started_at_kills + self.started_at_freezes
+    }
 }
 
 async fn state_database(deployment: &Deployment) -> anyhow::Result<tokio_postgres::Client> {
@@ -367,7 +376,8 @@ impl Totals {
             "duplicated",
             "in_flight_at_kill",
             "parked",
-            "started_at_faults",
+            "started_at_kills",
+            "started_at_freezes",
             "frozen_at_work",
             "refused_after_freeze",
             "fenced",
