@@ -49,6 +49,6 @@ crash-drill: build ## kill, freeze and terminate roles at FAULTS random moments 
 
 LIMIT_DRILL_ARGS ?=
 
-limit-drill: build ## share accounts' limits among workers, with each thing that may go wrong, about 20 minutes (LIMIT_DRILL_ARGS='--only kill')
+limit-drill: build ## share accounts' limits among workers, with each thing that may go wrong, about 25 minutes (LIMIT_DRILL_ARGS='--only kill')
 	@deploy/setup.sh limit-drill
 	@$${CARGO_TARGET_DIR:-target}/debug/tidings drill limit $(LIMIT_DRILL_ARGS)

@@ -40,6 +40,9 @@ const EVENTS_IN_A_ROW: usize = 512;
 /// How often gauges are set and the member's thread is looked at.
 const HOUSEKEEPING: Duration = Duration::from_millis(250);
 
+/// How often the limits' gauges are set: a look holds the limiter's lock, and calls wait for it.
+const LIMITS_LOOK: Duration = Duration::from_secs(1);
+
 /// The wait before a group member that ended is replaced.
 const REJOIN_WAIT: Duration = Duration::from_secs(1);
 
@@ -155,6 +158,7 @@ pub(crate) struct Engine {
     rejoin_at: Option<Instant>,
     /// A question to a Postgres that did not answer before is on its way.
     probing: bool,
+    limits_seen: Instant,
     /// When a stopping worker that has left the group ends at the latest.
     leave_at: Option<Instant>,
     stopping: bool,
@@ -177,6 +181,7 @@ impl Engine {
             member: None,
             rejoin_at: None,
             probing: false,
+            limits_seen: Instant::now(),
             leave_at: None,
             stopping: false,
         }
@@ -465,7 +470,10 @@ impl Engine {
     fn keep_house(&mut self) -> Result<(), EngineError> {
         self.probe_state();
         let stats = &self.parts.stats;
-        stats.limits(&self.parts.limits.view());
+        if self.limits_seen.elapsed() >= LIMITS_LOOK {
+            self.limits_seen = Instant::now();
+            stats.limits(&self.parts.limits.view());
+        }
         stats.load(self.parts.machine.load(), self.assignment.is_settled());
         stats.kafka_away(self.member.as_ref().is_none_or(|m| !m.sees_a_broker()));
         stats.oldest(

@@ -65,6 +65,7 @@ impl Machine {
             .state
             .addresses
             .iter()
+            .filter(|(_, hold)| hold.until > now)
             .map(|(platform, hold)| HoldView {
                 target: Target::Address {
                     platform: platform.to_string(),
@@ -72,11 +73,8 @@ impl Machine {
                 hold: *hold,
             });
         let scopes = self.state.scopes.iter();
-        let scopes = scopes.flat_map(|(name, scope)| scope.holds(name));
-        addresses
-            .chain(scopes)
-            .filter(|view| view.hold.until > now)
-            .collect()
+        let scopes = scopes.flat_map(|(name, scope)| scope.holds(name, now));
+        addresses.chain(scopes).collect()
     }
 
     fn view_of(&self, name: &str, scope: &Scope, now: LogTime) -> ScopeView {
@@ -104,30 +102,29 @@ impl Machine {
             },
             next_free: scope.slot(now).max(scope.hold.until),
             waiting,
-            holds: scope
-                .holds(name)
-                .filter(|view| view.hold.until > now)
-                .collect(),
+            holds: scope.holds(name, now).collect(),
             live_chats: scope.chats.len(),
         }
     }
 }
 
 impl Scope {
-    fn holds<'a>(&'a self, name: &'a str) -> impl Iterator<Item = HoldView> + 'a {
-        let account = HoldView {
-            target: Target::Account {
-                scope: name.to_owned(),
-            },
+    /// What is held at `now`. Filtered before anything is copied: a scope may know 65,536 chats, and calls wait meanwhile.
+    fn holds<'a>(&'a self, name: &'a str, now: LogTime) -> impl Iterator<Item = HoldView> + 'a {
+        let scope = move || name.to_owned();
+        let account = (self.hold.until > now).then(|| HoldView {
+            target: Target::Account { scope: scope() },
             hold: self.hold,
-        };
-        let chats = self.chats.iter().map(move |(chat, state)| HoldView {
+        });
+        let chats = self.chats.iter();
+        let held = chats.filter(move |(_, state)| state.hold.until > now);
+        let chats = held.map(move |(chat, state)| HoldView {
             target: Target::Chat {
-                scope: name.to_owned(),
+                scope: scope(),
                 chat: chat.to_string(),
             },
             hold: state.hold,
         });
-        std::iter::once(account).chain(chats)
+        account.into_iter().chain(chats)
     }
 }
