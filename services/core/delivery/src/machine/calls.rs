@@ -58,7 +58,7 @@ impl Machine {
             self.ask_claim(id, effects);
             return;
         }
-        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+        let Some(work) = self.slots.work(id) else {
             return;
         };
         let (Some(fence), on_unknown) = (work.fence, work.on_unknown) else {
@@ -77,7 +77,7 @@ impl Machine {
 
     /// A hold applies to all lanes of the chat (design §8).
     fn wait_for_chat(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) -> bool {
-        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+        let Some(work) = self.slots.work(id) else {
             return false;
         };
         match self.chat_holds.get(&work.chat) {
@@ -108,7 +108,7 @@ impl Machine {
         match answer {
             Answer::Done => {
                 self.set_stage(id, Stage::Armed);
-                if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+                if let Some(work) = self.slots.work_mut(id) {
                     work.armed_until = now.moment.after(ARMED_WAIT);
                 }
                 self.fire(id, now, effects);
@@ -136,7 +136,7 @@ impl Machine {
     }
 
     fn armed_until(&self, id: SlotId) -> Moment {
-        let work = self.slots.get(&id).and_then(|slot| slot.work.as_ref());
+        let work = self.slots.work(id);
         work.map(|work| work.armed_until).unwrap_or_default()
     }
 
@@ -150,17 +150,14 @@ impl Machine {
 
     pub(super) fn lease_covers_a_call(&self, id: SlotId, now: Now) -> bool {
         let timing = self.options.timing;
-        self.slots
-            .get(&id)
-            .and_then(|slot| slot.work.as_ref())
-            .is_some_and(|work| {
-                now.moment.until(work.lease_until) > timing.call_deadline + timing.lease_margin
-            })
+        self.slots.work(id).is_some_and(|work| {
+            now.moment.until(work.lease_until) > timing.call_deadline + timing.lease_margin
+        })
     }
 
     fn call(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
         self.set_stage(id, Stage::Calling);
-        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+        let Some(work) = self.slots.work_mut(id) else {
             return;
         };
         work.calls += 1;
@@ -217,7 +214,7 @@ impl Machine {
             Next::BackOff(wait) => self.retry_at(id, now.moment.after(wait), now, effects),
             Next::Hold { scope, wait } => self.throttled(id, scope, wait, now, effects),
             Next::Retarget(new_chat_id) => {
-                if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+                if let Some(work) = self.slots.work_mut(id) {
                     work.target = Some(new_chat_id.into());
                 }
                 self.retry_at(id, now.moment, now, effects);
@@ -230,7 +227,7 @@ impl Machine {
     fn decide(&mut self, id: SlotId, verdict: &Verdict, now: Now) -> Next {
         let unit = self.random.unit();
         let profiles = &self.options.retries;
-        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+        let Some(work) = self.slots.work_mut(id) else {
             return Next::DeadLetter(Category::Unrecognised);
         };
         let verdict = followed(verdict, &mut work.migrations);
@@ -269,7 +266,7 @@ impl Machine {
             self.hand_over(id, effects);
             return;
         }
-        if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+        if let Some(work) = self.slots.work_mut(id) {
             work.not_before = at;
         }
         self.ask_claim(id, effects);
@@ -362,11 +359,11 @@ impl Machine {
     }
 
     fn target(&self, id: SlotId) -> Option<Arc<str>> {
-        self.slots.get(&id)?.work.as_ref()?.target.clone()
+        self.slots.work(id)?.target.clone()
     }
 
     fn chat_and_account(&self, id: SlotId) -> Option<(Arc<str>, AccountId)> {
-        let work = self.slots.get(&id)?.work.as_ref()?;
+        let work = self.slots.work(id)?;
         Some((Arc::clone(&work.chat), work.account))
     }
 

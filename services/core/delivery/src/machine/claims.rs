@@ -123,7 +123,7 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) {
         let lease_until = asked_at.after(self.options.timing.lease);
-        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+        let Some(work) = self.slots.work_mut(id) else {
             return;
         };
         work.fence = Some(grant.fence);
@@ -153,7 +153,7 @@ impl Machine {
         // Giving back a claim makes it fresh, which would forget that an earlier worker may have posted.
         if let ClaimOutcome::Granted(grant) = outcome
             && !grant.started_before
-            && let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut())
+            && let Some(work) = self.slots.work_mut(id)
         {
             work.fence = Some(grant.fence);
         }
@@ -182,14 +182,14 @@ impl Machine {
         effects: &mut Vec<Effect>,
     ) -> Option<(AccountId, Class)> {
         self.unwant(id, effects);
-        let work = self.slots.get(&id)?.work.as_ref()?;
+        let work = self.slots.work(id)?;
         let (account, class) = (work.account, work.class);
         self.accounts.get(account).admitted[class.index()] -= 1;
         Some((account, class))
     }
 
     fn forget_claim(&mut self, id: SlotId) {
-        if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+        if let Some(work) = self.slots.work_mut(id) {
             work.fence = None;
         }
     }
@@ -206,8 +206,7 @@ impl Machine {
     pub(super) fn expire(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) -> bool {
         let expired = self
             .slots
-            .get(&id)
-            .and_then(|slot| slot.work.as_ref())
+            .work(id)
             .and_then(|work| work.expires_at_micros)
             .is_some_and(|at| at <= now.wall_micros);
         if expired {
@@ -220,7 +219,7 @@ impl Machine {
 
     /// Has a message with `expires_at` looked at then: its turn may come much later.
     pub(super) fn watch_expiry(&mut self, id: SlotId, now: Now) {
-        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+        let Some(work) = self.slots.work_mut(id) else {
             return;
         };
         let Some(expires_at) = work.expires_at_micros else {
@@ -233,10 +232,7 @@ impl Machine {
     }
 
     pub(super) fn expiry_is_due(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
-        let Some(slot) = self.slots.get_mut(&id) else {
-            return;
-        };
-        let Some(work) = slot.work.as_mut() else {
+        let Some((stage, work)) = self.slots.stage_and_work(id) else {
             return;
         };
         work.expiry = None;
@@ -247,7 +243,7 @@ impl Machine {
             self.watch_expiry(id, now);
             return;
         }
-        match slot.stage {
+        match *stage {
             Stage::Ready => {
                 self.expire(id, now, effects);
             }

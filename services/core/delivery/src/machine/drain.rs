@@ -97,7 +97,7 @@ impl Machine {
 
     /// Leaves a record to the partition's next owner: its claim is given back, its offset stays uncommitted.
     pub(super) fn hand_over(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
-        let work = self.slots.get(&id).and_then(|slot| slot.work.as_ref());
+        let work = self.slots.work(id);
         if let Some(work) = work
             && let Some(fence) = work.fence
         {

@@ -21,7 +21,7 @@ use crate::watermark::Watermark;
 use crate::{Effect, Event, Moment, Now, PartitionId, RetryProfiles, SlotId};
 
 pub use permits::slot_of;
-use slot::{Slot, Stage};
+use slot::{Slots, Stage};
 
 /// The bounds of one worker's memory and concurrency (design §7, B14, B15).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub struct Machine {
     options: Options,
     random: Random,
     partitions: BTreeMap<PartitionId, Partition>,
-    slots: HashMap<SlotId, Slot>,
+    slots: Slots,
     chats: HashMap<ChatKey, Chat>,
     accounts: Accounts,
     chat_holds: HashMap<Arc<str>, Moment>,
@@ -128,7 +128,7 @@ impl Machine {
             random: Random::new(options.seed),
             options,
             partitions: BTreeMap::new(),
-            slots: HashMap::new(),
+            slots: Slots::default(),
             chats: HashMap::new(),
             accounts: Accounts::default(),
             chat_holds: HashMap::new(),

@@ -34,7 +34,7 @@ impl Machine {
         account: AccountId,
         effects: &mut Vec<Effect>,
     ) {
-        let work = self.slots.get(&id).and_then(|slot| slot.work.as_ref());
+        let work = self.slots.work(id);
         let chat_waits = work.is_some_and(|work| work.chat_waits);
         let state = self.accounts.get(account);
         let far_away = state.limited && (chat_waits || state.wanted >= CLAIMED_WHILE_WAITING);
@@ -48,7 +48,7 @@ impl Machine {
 
     /// Asks for a permit unless there is one, or none is needed.
     fn want(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
-        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+        let Some(work) = self.slots.work_mut(id) else {
             return;
         };
         let account = self.accounts.get(work.account);
@@ -69,7 +69,7 @@ impl Machine {
 
     /// Gives back what is wanted or granted.
     pub(super) fn unwant(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
-        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+        let Some(work) = self.slots.work_mut(id) else {
             return;
         };
         match std::mem::replace(&mut work.permit, Permit::None) {
@@ -86,7 +86,7 @@ impl Machine {
 
     /// The call under it ended.
     pub(super) fn permit_used(&mut self, id: SlotId) {
-        if let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) {
+        if let Some(work) = self.slots.work_mut(id) {
             work.permit = Permit::None;
         }
     }
@@ -94,7 +94,7 @@ impl Machine {
     /// A claimed head goes to its account's queue for a place to call, once its permit allows.
     pub(super) fn line_up(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
         self.want(id, effects);
-        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+        let Some(work) = self.slots.work(id) else {
             return;
         };
         let (account, class, ahead) = (work.account, work.class.index(), ahead(work.on_unknown));
@@ -113,7 +113,7 @@ impl Machine {
 
     /// Whether a message that got its turn may call (or commit `started`) now.
     pub(super) fn permit_allows(&mut self, id: SlotId, now: Now) -> bool {
-        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+        let Some(work) = self.slots.work(id) else {
             return false;
         };
         match work.permit {
@@ -125,7 +125,7 @@ impl Machine {
 
     /// When the call may start; `None` while a permit is needed and missing.
     pub(super) fn permit_begins(&mut self, id: SlotId) -> Option<Moment> {
-        let work = self.slots.get(&id)?.work.as_ref()?;
+        let work = self.slots.work(id)?;
         match work.permit {
             Permit::None => (!self.accounts.get(work.account).limited).then(Moment::default),
             Permit::Wanted(_) | Permit::Calling(_) => None,
@@ -142,10 +142,7 @@ impl Machine {
     ) {
         let id = slot_of(permit);
         let leased = self.lease_covers_a_call(id, now);
-        let Some(slot) = self.slots.get_mut(&id) else {
-            return;
-        };
-        let Some(work) = slot.work.as_mut() else {
+        let Some((stage, work)) = self.slots.stage_and_work(id) else {
             return;
         };
         match work.permit {
@@ -159,7 +156,7 @@ impl Machine {
         }
         work.permit = Permit::Granted { id: permit, from };
         work.chat_waits = false;
-        match slot.stage {
+        match *stage {
             Stage::Permit => self.ask_claim(id, effects),
             Stage::Ready if leased => self.line_up(id, now, effects),
             Stage::Ready => self.ask_claim(id, effects),
@@ -179,7 +176,7 @@ impl Machine {
     /// What is calling has its permit used up, or hears so from the last look.
     pub(super) fn voided(&mut self, permit: PermitId) {
         let id = slot_of(permit);
-        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+        let Some(work) = self.slots.work_mut(id) else {
             return;
         };
         match work.permit {
@@ -194,7 +191,7 @@ impl Machine {
     /// The claim is kept, the place to call is not.
     pub(super) fn not_called(&mut self, permit: PermitId, now: Now, effects: &mut Vec<Effect>) {
         let id = slot_of(permit);
-        let Some(work) = self.slots.get_mut(&id).and_then(|slot| slot.work.as_mut()) else {
+        let Some(work) = self.slots.work_mut(id) else {
             return;
         };
         if work.permit != Permit::Calling(permit) {
@@ -236,17 +233,14 @@ impl Machine {
         }
         let id = slot_of(permit);
         let at = now.moment.after(wait.min(CHAT_LOOK));
-        let Some(slot) = self.slots.get_mut(&id) else {
-            return;
-        };
-        let Some(work) = slot.work.as_mut() else {
+        let Some((stage, work)) = self.slots.stage_and_work(id) else {
             return;
         };
         if work.permit != Permit::Wanted(permit) {
             return;
         }
         work.chat_waits = true;
-        match slot.stage {
+        match *stage {
             Stage::Permit | Stage::Ready => self.hold(id, at, effects),
             Stage::Claiming => work.not_before = work.not_before.max(at),
             Stage::Unresolved

@@ -89,7 +89,7 @@ impl Machine {
         now: Now,
         effects: &mut Vec<Effect>,
     ) {
-        let Some(work) = self.slots.get(&id).and_then(|slot| slot.work.as_ref()) else {
+        let Some(work) = self.slots.work(id) else {
             return;
         };
         let facts = DeadLetterFacts {

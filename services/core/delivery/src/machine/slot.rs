@@ -1,9 +1,51 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::account::AccountId;
 use crate::{
-    Class, DeadLetterFacts, Moment, OnUnknown, PartitionId, PermitId, RetryName, Settlement,
+    Class, DeadLetterFacts, Moment, OnUnknown, PartitionId, PermitId, RetryName, Settlement, SlotId,
 };
+
+/// The records that this worker holds.
+#[derive(Debug, Default)]
+pub(super) struct Slots(HashMap<SlotId, Slot>);
+
+impl Slots {
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(super) fn insert(&mut self, id: SlotId, slot: Slot) {
+        self.0.insert(id, slot);
+    }
+
+    pub(super) fn remove(&mut self, id: &SlotId) -> Option<Slot> {
+        self.0.remove(id)
+    }
+
+    pub(super) fn get(&self, id: &SlotId) -> Option<&Slot> {
+        self.0.get(id)
+    }
+
+    pub(super) fn get_mut(&mut self, id: &SlotId) -> Option<&mut Slot> {
+        self.0.get_mut(id)
+    }
+
+    /// A record's part that is a message; `None` for poison, while unresolved, and for what is gone.
+    pub(super) fn work(&self, id: SlotId) -> Option<&Work> {
+        self.0.get(&id)?.work.as_ref()
+    }
+
+    pub(super) fn work_mut(&mut self, id: SlotId) -> Option<&mut Work> {
+        self.0.get_mut(&id)?.work.as_mut()
+    }
+
+    /// Where a message stands, and the message.
+    pub(super) fn stage_and_work(&mut self, id: SlotId) -> Option<(&Stage, &mut Work)> {
+        let slot = self.0.get_mut(&id)?;
+        Some((&slot.stage, slot.work.as_mut()?))
+    }
+}
 
 /// One record that this worker holds.
 #[derive(Debug)]
