@@ -36,7 +36,8 @@ pub enum Notice {
         /// What for.
         why: RefusedWhy,
     },
-    /// The limiter serves, or does not. After [`Mode::Stopped`] the role must end.
+    /// The limiter serves, or does not: of changes that were not received yet, the latest. After [`Mode::Stopped`] the
+    /// role must end.
     Mode(Mode),
 }
 

@@ -2,7 +2,7 @@ use rdkafka::admin::{AdminOptions, NewTopic, TopicReplication};
 use rdkafka::{Offset, TopicPartitionList};
 use tidings_edge::config::Config;
 use tidings_edge::kafka::rate_limit_topic;
-use tidings_edge::rate_limit::{LimitLog, LimitLogError, Mode};
+use tidings_edge::rate_limit::{LimitLog, LimitLogError};
 
 use super::worker::{Worker, most_in_a_second};
 use super::{PER_SECOND, admin, delete, prepared, recreate};
@@ -72,14 +72,8 @@ async fn a_recreated_topic_closes_the_client_until_it_has_begun_the_new_log_and_
     worker.want(60);
     recreate(&config).await;
     worker.finish().await;
-    assert!(
-        worker
-            .modes
-            .iter()
-            .any(|mode| matches!(mode, Mode::Closed(_))),
-        "{:?}",
-        worker.modes
-    );
+    // Counted by the limiter: of modes that follow each other fast, only the latest is told.
+    assert!(worker.limits.counts().closed >= 1, "{:?}", worker.modes);
     assert!(most_in_a_second(&[&worker]) <= PER_SECOND);
     worker.until_live().await;
     assert_ne!(worker.limits.view().log_id, before);
