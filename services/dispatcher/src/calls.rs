@@ -16,6 +16,7 @@ use tracing::debug;
 use uuid::Uuid;
 
 use crate::content::Contents;
+use crate::credentials::Credential;
 use crate::platform::{Platform, Platforms};
 use crate::traces::{CallEnd, CallFacts, FetchFacts, Server};
 use crate::turn::{NotItsTurn, Turn};
@@ -25,7 +26,7 @@ struct Account {
     platform: Arc<dyn Platform>,
     base_url: String,
     server: Arc<Server>,
-    token: Secret,
+    credential: Credential,
     attempt_header: bool,
     deadline: Duration,
 }
@@ -88,6 +89,17 @@ impl Caller {
 
     pub(crate) fn knows(&self, account: &str) -> bool {
         self.accounts.contains_key(account)
+    }
+
+    /// Calls of the account use this credential from now on; says whether it is another one.
+    pub(crate) fn set_token(&self, account: &str, token: Secret) -> bool {
+        let account = self.accounts.get(account);
+        account.is_some_and(|account| account.credential.set(token))
+    }
+
+    /// The credential that is where the configuration says, if it is not the one in use. Reads a file.
+    pub(crate) fn other_token(&self, account: &str) -> Option<Secret> {
+        self.accounts.get(account)?.credential.other()
     }
 
     /// Makes the attempt. Every way it can end is a verdict, but for the last look at its permit: it is taken when
@@ -154,7 +166,7 @@ impl Caller {
         let prepared = catch_unwind(AssertUnwindSafe(|| {
             account.platform.prepare(
                 &account.base_url,
-                &account.token,
+                &account.credential.used(),
                 message,
                 attempt.target.as_deref(),
             )
@@ -208,14 +220,14 @@ fn with_platform(
     account: &AccountConfig,
     platform: &Arc<dyn Platform>,
 ) -> Option<Account> {
-    let token = account.token.as_ref()?;
+    let credential = Credential::of(account)?;
     let base_url = account.base_url.as_deref();
     let base_url = base_url.unwrap_or(platform.default_base_url());
     Some(Account {
         platform: Arc::clone(platform),
         base_url: base_url.to_owned(),
         server: Arc::new(Server::of(base_url)),
-        token: token.clone(),
+        credential,
         attempt_header: account.attempt_header,
         deadline: account
             .call_deadline

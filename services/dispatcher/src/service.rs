@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tidings_delivery::{
-    Class, Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits,
+    CircuitOptions, Class, DeadLetterLimitOptions, Limits, Machine, Options, RetryProfile,
+    RetryProfiles, TargetOptions, Timing, Waits,
 };
-use tidings_edge::config::{Config, DispatcherConfig};
+use tidings_edge::config::{CircuitConfig, Config, DeadLetterLimitConfig, DispatcherConfig};
 use tidings_edge::content::ContentStoreError;
 use tidings_edge::http::{
     AdminError, AdminServer, PlatformClient, PlatformClientError, PlatformClientSettings,
@@ -16,6 +17,7 @@ use tidings_edge::postgres::{self, Client, Pool, PostgresError};
 use tidings_edge::rate_limit::{LimitLog, LimitLogError, Limits as LimitClient, Notices};
 use tidings_edge::registry::{RegistryClient, RegistryError, SchemaCache};
 use tidings_edge::schemas::{self, SchemasError};
+use tidings_edge::targets::TargetStore;
 use tidings_edge::telemetry::{MetricsHandle, Traces};
 use tidings_envelope::Catalogue;
 use tokio::sync::{mpsc, oneshot};
@@ -28,9 +30,12 @@ use crate::consumer::{LaneTopic, Lanes, MemberOptions};
 use crate::content::Contents;
 use crate::dead_letters::DeadLetters;
 use crate::decode::Decoder;
-use crate::engine::{Engine, EngineError, Parts};
+use crate::deferral::{DeferralStore, Deferrals};
+use crate::engine::{Change, Engine, EngineError, Parts};
 use crate::platform::{Platforms, built_in};
+use crate::state::{Database, Queues};
 use crate::stats::Stats;
+use crate::targets::Registry;
 
 /// How often day partitions of the claims are made ahead and dropped behind.
 const MAINTENANCE: Duration = Duration::from_secs(3_600);
@@ -47,6 +52,7 @@ pub struct Dispatcher {
     platforms: Platforms,
     metrics: MetricsHandle,
     traces: Traces,
+    changes: Option<mpsc::Receiver<Change>>,
 }
 
 /// What is known once a worker runs.
@@ -109,7 +115,15 @@ impl Dispatcher {
             platforms: built_in(),
             metrics,
             traces: Traces::off(),
+            changes: None,
         }
+    }
+
+    /// The same, taking over what an operator changes while it runs.
+    #[must_use]
+    pub fn with_changes(mut self, changes: mpsc::Receiver<Change>) -> Self {
+        self.changes = Some(changes);
+        self
     }
 
     /// The same with its messages' spans sent to `traces`.
@@ -152,6 +166,7 @@ impl Dispatcher {
         let (log, limits, notices) = LimitLog::start(&self.config, Some(pool.clone())).await?;
         let parts = self.parts(owner, pool.clone(), Arc::clone(&stats), (limits, notices))?;
         let engine = Engine::new(parts);
+        let listening = self.changes.map(|changes| engine.listen(changes));
         let upkeep = tokio::spawn(keep_maintained(
             pool,
             self.config.dispatcher.dedupe_retention_days,
@@ -164,6 +179,9 @@ impl Dispatcher {
         });
         let ended = engine.run(shutdown).await;
         upkeep.abort();
+        if let Some(listening) = listening {
+            listening.abort();
+        }
         if !log.stop(self.config.dispatcher.drain_deadline).await {
             warn!(
                 "the client of the rate-limit topic did not close in time; the process' end takes it"
@@ -196,18 +214,31 @@ impl Dispatcher {
         let schemas = SchemaCache::new(registry, pool.clone(), &config.registry);
         let decoder = Arc::new(Decoder::new(catalogue, sizes));
         let lanes = Arc::new(lanes(config));
-        let store = Arc::new(Store::new(pool, identity(config, owner)));
-        let (answered, answers) = mpsc::unbounded_channel();
         let dispatcher = &config.dispatcher;
-        let claims = Claims::start(
-            Arc::clone(&store),
+        // A claim that is answered later than its lease allows a call is worth nothing.
+        let targets = Registry::new(TargetStore::new(pool.clone()), &dispatcher.targets);
+        let database = Database::new(pool, dispatcher.lease);
+        let store = Arc::new(Store::new(database.clone(), identity(config, owner)));
+        let deferral_store = Arc::new(DeferralStore::new(
+            database,
+            (dispatcher.group.clone(), owner),
+            Arc::clone(&decoder),
+            Arc::clone(&lanes),
+            dispatcher.deferred_batch_bytes,
+        ));
+        let mut queues = Queues::new(
             dispatcher.database_connections,
             dispatcher.claim_batch,
-            answered,
+            dispatcher.deferred_batch_bytes,
         );
+        let (answered, answers) = mpsc::unbounded_channel();
+        let (deferral_answered, deferral_answers) = mpsc::unbounded_channel();
+        let claims = Claims::start(&mut queues, &store, &answered);
+        let deferrals = Deferrals::start(&mut queues, &deferral_store, &deferral_answered);
         let client = PlatformClient::new(&PlatformClientSettings::default())?;
         Ok(Parts {
             machine: machine(config, owner),
+            targets,
             caller: Arc::new(Caller::new(
                 config,
                 &self.platforms,
@@ -229,6 +260,10 @@ impl Dispatcher {
             store,
             claims,
             answers,
+            deferral_store,
+            deferrals,
+            deferral_answers,
+            queues,
             stats,
             limits,
             notices,
@@ -239,6 +274,7 @@ impl Dispatcher {
             drain_deadline: dispatcher.drain_deadline,
             call_deadline: dispatcher.call_deadline,
             progress_deadline: dispatcher.progress_deadline,
+            deferred_poll: dispatcher.deferred_poll,
         })
     }
 }
@@ -318,8 +354,6 @@ fn identity(config: &Config, owner: Uuid) -> Identity {
         consumer: config.dispatcher.group.clone(),
         owner,
         lease: config.dispatcher.lease,
-        // A claim that is answered later than its lease allows a call is worth nothing.
-        deadline: config.dispatcher.lease,
     }
 }
 
@@ -341,6 +375,9 @@ fn machine_options(dispatcher: &DispatcherConfig, owner: Uuid) -> Options {
             records: dispatcher.max_records,
             bytes: dispatcher.max_bytes,
             records_per_chat: dispatcher.max_records_per_chat,
+            load_batch: dispatcher.deferred_load_batch,
+            loads: dispatcher.deferred_loads,
+            deferred_chats: dispatcher.max_deferred_chats,
             calls: dispatcher.max_in_flight_calls,
             calls_per_account: dispatcher.max_in_flight_calls_per_account,
         },
@@ -349,6 +386,7 @@ fn machine_options(dispatcher: &DispatcherConfig, owner: Uuid) -> Options {
             lease: dispatcher.lease,
             lease_margin: dispatcher.lease_margin,
             storage_retry: dispatcher.storage_retry,
+            hold_in_memory: dispatcher.hold_in_memory,
         },
         retries: RetryProfiles {
             standard: RetryProfile {
@@ -368,10 +406,41 @@ fn machine_options(dispatcher: &DispatcherConfig, owner: Uuid) -> Options {
                     .saturating_add(1),
                 max_age: interactive.max_age,
             },
-            ..RetryProfiles::default()
+            broken_account: dispatcher.broken_account.look,
+            refusals_to_stop: dispatcher.broken_account.refusals,
+            refused_rest: dispatcher.broken_account.rest,
         },
+        circuit: circuit_options(&dispatcher.circuit),
+        targets: TargetOptions {
+            capacity: dispatcher.targets.cache_entries,
+            first_probe: dispatcher.targets.first_probe,
+            probe_all: dispatcher.targets.probe_all,
+        },
+        dead_letter_limit: dead_letter_limit_options(&dispatcher.dead_letter_limit),
         // Jitter only has to differ between workers.
         seed: owner.as_u64_pair().0,
+    }
+}
+
+fn circuit_options(circuit: &CircuitConfig) -> CircuitOptions {
+    CircuitOptions {
+        window: circuit.window,
+        min_outcomes: circuit.min_outcomes,
+        share: circuit.share,
+        wait: circuit.wait,
+        wait_max: circuit.wait_max,
+        probes: circuit.probes,
+        ramp_step: circuit.ramp_step,
+    }
+}
+
+fn dead_letter_limit_options(limit: &DeadLetterLimitConfig) -> DeadLetterLimitOptions {
+    DeadLetterLimitOptions {
+        window: limit.window,
+        min_outcomes: limit.min_outcomes,
+        share: limit.share,
+        wait: limit.wait,
+        wait_max: limit.wait_max,
     }
 }
 

@@ -9,7 +9,7 @@ use metrics::{counter, gauge, histogram};
 use rdkafka::Message as _;
 use rdkafka::message::OwnedMessage;
 use serde_json::json;
-use tidings_delivery::{Load, Outcome, PartitionId, Settlement};
+use tidings_delivery::{CircuitState, Load, Outcome, PartitionId, Settlement};
 use tidings_edge::http::{HealthReport, HealthSource, HealthStatus};
 use tidings_edge::rate_limit::View;
 use tidings_edge::telemetry::metric_names;
@@ -35,6 +35,7 @@ pub(crate) struct Stats {
     state_away: AtomicBool,
     kafka_away: AtomicBool,
     limit_closed: AtomicBool,
+    deferred_chats: AtomicUsize,
     /// Messages that each account could send now; none where nothing is limited or known.
     tokens: Mutex<BTreeMap<String, Option<f64>>>,
     stopping: AtomicBool,
@@ -54,6 +55,24 @@ pub(crate) struct Line<'a> {
     pub(crate) duration: Duration,
 }
 
+/// What happens to a message of a deferred chat.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum DeferralStep {
+    Written,
+    Loaded,
+    Removed,
+}
+
+impl DeferralStep {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Written => "written",
+            Self::Loaded => "loaded",
+            Self::Removed => "removed",
+        }
+    }
+}
+
 impl Stats {
     pub(crate) fn new(accounts: Vec<String>) -> Self {
         Self {
@@ -70,6 +89,7 @@ impl Stats {
             state_away: AtomicBool::new(false),
             kafka_away: AtomicBool::new(false),
             limit_closed: AtomicBool::new(true),
+            deferred_chats: AtomicUsize::new(0),
             tokens: Mutex::new(accounts.into_iter().map(|name| (name, None)).collect()),
             stopping: AtomicBool::new(false),
         }
@@ -83,9 +103,30 @@ impl Stats {
         self.paused.store(load.paused, Ordering::Relaxed);
         self.assigned.store(assigned, Ordering::Relaxed);
         set_gauge(metric_names::QUEUE_RECORDS, load.records);
+        set_gauge(metric_names::TARGETS, load.targets);
         set_gauge(metric_names::QUEUE_BYTES, load.bytes);
         set_gauge(metric_names::IN_FLIGHT, load.calls);
         set_gauge(metric_names::PAUSED_PARTITIONS, load.paused);
+        self.deferred_chats
+            .store(load.deferred_chats, Ordering::Relaxed);
+        set_gauge(metric_names::DEFERRED_CHATS, load.deferred_chats);
+    }
+
+    /// Messages that wait in Postgres.
+    pub(crate) fn deferred_messages(&self, messages: u64) {
+        set_gauge(
+            metric_names::DEFERRED_MESSAGES,
+            usize::try_from(messages).unwrap_or(usize::MAX),
+        );
+    }
+
+    /// Messages of deferred chats went a step.
+    pub(crate) fn deferral(&self, lane: &LaneTopic, step: DeferralStep, messages: usize) {
+        counter!(
+            metric_names::DEFERRED_MESSAGES_TOTAL,
+            "platform" => lane.platform.clone(), "lane" => lane.lane, "step" => step.word()
+        )
+        .increment(u64::try_from(messages).unwrap_or(u64::MAX));
     }
 
     pub(crate) fn stopping(&self) {
@@ -128,6 +169,22 @@ impl Stats {
             gauge!(metric_names::LIMIT_PENALTY_SECONDS, "scope" => scope.scope.clone())
                 .set(longest.max().unwrap_or_default().as_secs_f64());
         }
+    }
+
+    /// An account's circuit: 0 closed, 1 half open, 2 open (reference/conventions.md).
+    pub(crate) fn circuit(&self, account: &str, state: CircuitState) {
+        let state = match state {
+            CircuitState::Closed => 0.0,
+            CircuitState::HalfOpen => 1.0,
+            CircuitState::Open { .. } => 2.0,
+        };
+        gauge!(metric_names::CIRCUIT_STATE, "account" => self.known_account(account)).set(state);
+    }
+
+    /// Whether an event type's would-be dead letters are held back.
+    pub(crate) fn dead_letters_held(event_type: &str, held: bool) {
+        gauge!(metric_names::DEAD_LETTERS_HELD, "event_type" => event_type.to_owned())
+            .set(f64::from(u8::from(held)));
     }
 
     fn tokens(&self) -> MutexGuard<'_, BTreeMap<String, Option<f64>>> {
@@ -201,9 +258,12 @@ impl Stats {
 
     /// An account that nobody configured comes from a topic: it makes no label of its own.
     fn account_label(&self, platform: &str, account: &str) -> String {
-        let name = format!("{platform}:{account}");
-        if self.tokens().contains_key(&name) {
-            name
+        self.known_account(&format!("{platform}:{account}"))
+    }
+
+    fn known_account(&self, name: &str) -> String {
+        if self.tokens().contains_key(name) {
+            name.to_owned()
         } else {
             "unknown".into()
         }
@@ -221,7 +281,7 @@ impl Stats {
             Outcome::Duplicate(_) => {
                 self.suppressed.fetch_add(1, Ordering::Relaxed);
             }
-            Outcome::Fenced | Outcome::Handed => {}
+            Outcome::Fenced | Outcome::Handed | Outcome::Deferred => {}
         }
         self.count(line);
         log(line);
@@ -259,6 +319,10 @@ impl HealthSource for Stats {
             (
                 "paused_partitions",
                 json!(self.paused.load(Ordering::Relaxed)),
+            ),
+            (
+                "deferred_chats",
+                json!(self.deferred_chats.load(Ordering::Relaxed)),
             ),
         ] {
             role_fields.insert(name.into(), value);
@@ -324,10 +388,11 @@ pub(crate) fn word(outcome: Outcome) -> &'static str {
         Outcome::Duplicate(_) => "duplicate",
         Outcome::Fenced => "fenced",
         Outcome::Handed => "handed",
+        Outcome::Deferred => "deferred",
     }
 }
 
-/// Delivered and suppressed ones are for those who ask; the rest is for the operator.
+/// Delivered, suppressed and deferred ones are for those who ask; the rest is for the operator.
 fn log(line: &Line<'_>) {
     let envelope = line.message.map(|m| &m.envelope);
     macro_rules! wide {
@@ -353,7 +418,7 @@ fn log(line: &Line<'_>) {
         };
     }
     match line.outcome {
-        Outcome::Settled(Settlement::Delivered) | Outcome::Duplicate(_) => {
+        Outcome::Settled(Settlement::Delivered) | Outcome::Duplicate(_) | Outcome::Deferred => {
             use tracing::debug;
             wide!(debug);
         }

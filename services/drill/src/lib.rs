@@ -8,6 +8,7 @@ mod deployment;
 mod error;
 mod limit_topic;
 mod profile;
+mod proxy;
 mod role;
 
 pub use account::DrillAccount;
@@ -15,4 +16,5 @@ pub use deployment::{Deployment, DeploymentOptions, Place};
 pub use error::DrillError;
 pub use limit_topic::LimitTopic;
 pub use profile::Profile;
+pub use proxy::Proxy;
 pub use role::{Role, RoleKind};

@@ -3,10 +3,11 @@
 //! built on it; decisions are made in `services/core`.
 //!
 //! Reading order: [`config`] → [`telemetry`] → [`http`] → [`postgres`] → [`kafka`] → [`registry`] → [`schemas`] → [`content`]
-//! → [`doctor`].
+//! → [`capacity`] → [`doctor`].
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod capacity;
 pub mod config;
 pub mod content;
 pub mod doctor;
@@ -16,6 +17,7 @@ pub mod postgres;
 pub mod rate_limit;
 pub mod registry;
 pub mod schemas;
+pub mod targets;
 pub mod telemetry;
 
 #[cfg(test)]

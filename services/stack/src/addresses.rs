@@ -1,6 +1,7 @@
 //! Where the parts are reached.
 
 use std::fmt;
+use std::net::SocketAddr;
 
 /// Where the parts of a stack are reached. `Debug` hides user names and passwords.
 #[derive(Clone, PartialEq, Eq)]
@@ -28,6 +29,16 @@ impl fmt::Debug for Addresses {
             .field("otlp_url", &self.otlp_url)
             .finish()
     }
+}
+
+/// A second way to Kafka, over a proxy. A broker tells its clients where it is, and would lead those of a proxy around it;
+/// the clients that come this way are told the proxy's address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Detour {
+    /// Where the proxy has to listen, and the bootstrap server of its clients. Nothing listens there by itself.
+    pub proxy: SocketAddr,
+    /// Where it forwards to.
+    pub broker: SocketAddr,
 }
 
 /// What of a connection string may be shown: without user and password, nothing at all if a password may be inside it.

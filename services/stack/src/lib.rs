@@ -27,7 +27,7 @@ mod source;
 mod stack;
 mod supervised;
 
-pub use addresses::Addresses;
+pub use addresses::{Addresses, Detour};
 pub use child::{ChildProcess, Program};
 pub use error::StackError;
 pub use options::{Existing, StackOptions};

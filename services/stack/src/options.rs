@@ -18,6 +18,8 @@ pub struct StackOptions {
     pub existing: Existing,
     /// Whether Jaeger is started too. Default false: only who looks at traces needs it.
     pub jaeger: bool,
+    /// Whether a Kafka of ours has a [detour](crate::Stack::kafka_detour) for a proxy. Default false.
+    pub kafka_detour: bool,
     /// Where `make setup` has put the jars and Jaeger. `None`: `$XDG_CACHE_HOME/tidings`, else `$HOME/.cache/tidings`.
     pub cache_folder: Option<PathBuf>,
     /// How long a part may take to become healthy. Default 60 s (a warm start takes about 3 s on 2 cores).
@@ -33,6 +35,7 @@ impl Default for StackOptions {
             keep: false,
             existing: Existing::default(),
             jaeger: false,
+            kafka_detour: false,
             cache_folder: None,
             start_deadline: Duration::from_secs(60),
             stop_deadline: Duration::from_secs(15),

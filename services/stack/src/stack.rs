@@ -8,7 +8,7 @@ use tokio::sync::OnceCell;
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 
-use crate::addresses::{Addresses, with_database};
+use crate::addresses::{Addresses, Detour, with_database};
 #[cfg(feature = "containers")]
 use crate::containers::Containers;
 use crate::error::StackError;
@@ -106,6 +106,11 @@ impl Stack {
         &self.addresses
     }
 
+    /// The second way to Kafka, if the stack was started with [`StackOptions::kafka_detour`] and Kafka is ours.
+    pub fn kafka_detour(&self) -> Option<Detour> {
+        Kafka::detour(self.supervised(Part::Kafka).ok()?.ports())
+    }
+
     /// The folder with data and logs (`<part>/log`), if a server of ours runs.
     pub fn folder(&self) -> Option<&Path> {
         self.folder.as_ref().map(StackFolder::path)
@@ -185,7 +190,11 @@ fn servers_to_start(options: &StackOptions, folder: &Path) -> Result<Vec<Server>
         servers.push(Server::Postgres(Postgres::new(folder_of(Part::Postgres)?)?));
     }
     if options.existing.kafka_brokers.is_none() {
-        servers.push(Server::Kafka(Kafka::new(folder_of(Part::Kafka)?, cache)?));
+        servers.push(Server::Kafka(Kafka::new(
+            folder_of(Part::Kafka)?,
+            cache,
+            options.kafka_detour,
+        )?));
     }
     if options.existing.registry_url.is_none() {
         servers.push(Server::Registry(Registry::new(

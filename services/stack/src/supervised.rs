@@ -47,6 +47,7 @@ impl Supervised {
         files.wait_for_predecessor(server.part()).await?;
         let mut held = files
             .remembered_ports()
+            .filter(|ports| ports.len() == server.port_count())
             .and_then(|ports| Reservation::of(&ports));
         let mut attempt = 1;
         loop {

@@ -9,9 +9,11 @@ use crate::bench::limit::LimitDrillOptions;
 use crate::claim_check::ClaimCheckCommand;
 use crate::completions::CompletionsOptions;
 use crate::configuration::ConfigCommand;
+use crate::deferred::DeferredCommand;
 use crate::doctor::DoctorOptions;
 use crate::limits::LimitsOptions;
 use crate::schemas::SchemasCommand;
+use crate::targets::TargetsCommand;
 use crate::topics::TopicsCommand;
 
 /// Carries events from upstream databases to people's chats: in order per chat, without loss, once.
@@ -51,7 +53,9 @@ pub(crate) enum Command {
     /// Bring messages from Kafka to chats
     ///
     /// Several divide the lanes' partitions among them. Runs until SIGTERM or Ctrl-C; give it drain_deadline +
-    /// call_deadline + 20 s before it is killed.
+    /// call_deadline + 20 s before it is killed. At SIGHUP it reads its configuration again: changed bounds of calls in
+    /// flight (max_in_flight_calls_per_account, an account's max_in_flight_calls) and the accounts' credentials take effect,
+    /// the rest is named in the log.
     ///
     ///   TIDINGS_HTTP__LISTEN=127.0.0.1:9100 tidings dispatcher --config tidings.toml
     #[command(verbatim_doc_comment)]
@@ -103,6 +107,24 @@ pub(crate) enum Command {
     ///   tidings limits set telegram:main --window 20/1s --reason 'ticket 4711'
     #[command(verbatim_doc_comment)]
     Limits(Box<LimitsOptions>),
+    /// The chats whose messages wait in the state database, and what to do about them
+    ///
+    /// A chat is deferred when its next message has to wait long (a retry, a platform's hint, a hold), or when too much of
+    /// it waits. Other chats go on; its messages keep their order and go on when it is due.
+    ///
+    ///   tidings deferred list --config tidings.toml
+    ///   tidings deferred retry-now --chat 4711 --reason 'they unblocked us'
+    #[command(subcommand, verbatim_doc_comment)]
+    Deferred(DeferredCommand),
+    /// The chats and threads that are known to be dead or to have moved, and how to forget that
+    ///
+    /// Messages to a dead target (the bot is blocked, kicked, without rights) end as undeliverable without a call; those to a
+    /// chat that moved go to its new id. All workers share what one of them learnt.
+    ///
+    ///   tidings targets list --config tidings.toml
+    ///   tidings targets clear telegram:main --chat 4711 --reason 'they unblocked us'
+    #[command(subcommand, verbatim_doc_comment)]
+    Targets(TargetsCommand),
     /// Commit orders' events as an upstream service does, with a ledger for the judge
     Load(LoadOptions),
     /// Measurements on real parts

@@ -6,6 +6,7 @@ mod claim_check;
 mod cli;
 mod completions;
 mod configuration;
+mod deferred;
 mod demo;
 mod doctor;
 mod drills;
@@ -15,9 +16,11 @@ mod limits;
 mod load;
 mod out;
 mod prepare;
+mod reload;
 mod roles;
 mod schemas;
 mod simulator;
+mod targets;
 mod topics;
 mod trace;
 mod up;
@@ -78,6 +81,8 @@ async fn run(command: Command) -> anyhow::Result<Exit> {
         Command::Schemas(command) => schemas::run(command).await,
         Command::ClaimCheck(command) => claim_check::run(command).await,
         Command::Limits(options) => limits::run(*options).await,
+        Command::Deferred(command) => deferred::run(command).await,
+        Command::Targets(command) => targets::run(command).await,
         Command::Load(options) => load::run(options).await,
         Command::Judge(options) => judge::run(options).await,
         Command::Trace(options) => trace::run(options).await,

@@ -18,6 +18,7 @@ use uuid::Uuid;
 
 use crate::cli::RoleOptions;
 use crate::exit::Exit;
+use crate::reload;
 
 pub(crate) async fn relay(options: RoleOptions) -> anyhow::Result<Exit> {
     let (config, metrics, traces) = begin(&options, "relay", "tidings-relay")?;
@@ -34,11 +35,13 @@ pub(crate) async fn relay(options: RoleOptions) -> anyhow::Result<Exit> {
 pub(crate) async fn dispatcher(options: RoleOptions) -> anyhow::Result<Exit> {
     let (config, metrics, traces) = begin(&options, "dispatcher", "tidings-dispatcher")?;
     let shutdown = asked_to_stop()?;
+    let changes = reload::at_hangup(options.config.config.clone())?;
     let (started, running) = oneshot::channel();
     let address_file = options.address_file;
     let announced = tokio::spawn(announce_when_running(address_file, running));
     let ended = Dispatcher::new(config, metrics)
         .with_traces(traces.clone())
+        .with_changes(changes)
         .run(shutdown, started)
         .await;
     traces.shutdown().await;

@@ -22,6 +22,8 @@ fn help_names_every_role() {
         "migrate",
         "topics",
         "claim-check",
+        "deferred",
+        "targets",
         "load",
         "judge",
         "trace",

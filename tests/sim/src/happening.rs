@@ -45,6 +45,8 @@ pub(crate) enum Happening {
     Claims(ClaimStep),
     CallArrives(usize),
     Fault,
+    /// Somebody looks at what is deferred.
+    Operator,
     Blow(WorkerRef, Blow),
     RelayBlow(ShardRef, Blow),
     Poison,
@@ -72,6 +74,7 @@ impl World {
             Happening::Claims(step) => self.claim_step(step),
             Happening::CallArrives(attempt) => self.call_arrives(attempt),
             Happening::Fault => self.fault(),
+            Happening::Operator => self.operator_looks(),
             Happening::Blow(at, blow) => self.blow(at, blow),
             Happening::RelayBlow(at, blow) => self.relay_blow(at, blow),
             Happening::Poison => self.append_poison(),

@@ -1,6 +1,7 @@
 //! What is true in the world, whatever its parts believe: messages, their transactions, and the attempts made.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use tidings_delivery::RetryName;
 
@@ -33,6 +34,11 @@ impl Message {
     /// The number of the account that sends it.
     pub(crate) fn account(&self) -> usize {
         self.chat % 2
+    }
+
+    /// The chat key that the machine knows it by.
+    pub(crate) fn chat_key(&self) -> Arc<str> {
+        Arc::from(format!("sim:a{}:{}", self.account(), self.chat))
     }
 }
 

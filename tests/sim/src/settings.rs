@@ -2,6 +2,7 @@ use std::collections::BTreeSet;
 
 use crate::chaos::Fault;
 use crate::random::Random;
+use crate::times::{MILLI, SECOND};
 
 /// Relays, shards, workers and lanes of every world.
 pub(crate) const RELAYS: usize = 2;
@@ -36,6 +37,8 @@ pub(crate) struct Settings {
     /// Answers of the platform that are anything but the expected one.
     pub(crate) odd_answers_permille: u64,
     pub(crate) unencodable_permille: u64,
+    /// The longest that a chat's head waits in memory.
+    pub(crate) hold_in_memory: u64,
 }
 
 impl Settings {
@@ -63,6 +66,7 @@ impl Settings {
             lost_requests_permille: random.pick(&[0, 20, 200]),
             odd_answers_permille: random.pick(&[0, 100, 350]),
             unencodable_permille: random.pick(&[0, 30]),
+            hold_in_memory: random.pick(&[20 * MILLI, 300 * MILLI, 2 * SECOND, 30 * SECOND]),
         }
     }
 }

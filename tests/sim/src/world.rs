@@ -92,6 +92,7 @@ impl World {
         }
         self.after(0, SECOND, Happening::Upstream(UpstreamStep::Begin));
         self.after(SECOND, 2 * SECOND, Happening::Fault);
+        self.after(SECOND, 5 * SECOND, Happening::Operator);
         for _ in 0..self.random.below(3) {
             self.after(0, UPSTREAM_END, Happening::Poison);
         }
@@ -111,6 +112,7 @@ impl World {
             }
         }
         invariants::every_committed_row_reaches_its_end(self)?;
+        invariants::nothing_stays_deferred(self)?;
         invariants::the_world_comes_to_rest(self)?;
         invariants::what_ends_in_order_repeats_nothing(self)
     }
@@ -122,6 +124,8 @@ impl World {
         upstream_is_done
             && self.outbox.rows.is_empty()
             && self.kafka.is_consumed()
+            && self.claims.deferrals.rows.is_empty()
+            && self.claims.deferrals.markers.is_empty()
             && (0..WORKERS).all(idle)
     }
 

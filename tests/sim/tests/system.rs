@@ -35,6 +35,48 @@ fn every_invariant_holds_in_every_world() {
     }
 }
 
+/// Worlds in which something was found on the way, each by the sentence that it broke.
+mod kept {
+    use super::{Tracing, run, tell_and_fail};
+
+    fn holds(seed: u64) {
+        if let Some(broken) = run(seed, Tracing::Off).broken {
+            tell_and_fail(seed, &broken);
+        }
+    }
+
+    #[test]
+    fn a_dead_letter_holds_its_chat_where_nothing_else_may_be_deferred() {
+        holds(3);
+    }
+
+    #[test]
+    fn an_operators_word_that_came_before_a_hold_does_not_undo_it() {
+        holds(73);
+    }
+
+    #[test]
+    fn a_hold_that_was_not_written_holds_nothing_behind_it() {
+        holds(450);
+    }
+
+    #[test]
+    fn rows_whose_head_waits_again_at_once_are_not_taken_without_it() {
+        holds(1_080);
+    }
+
+    #[test]
+    fn what_is_loaded_leaves_room_for_what_comes() {
+        holds(1_207);
+    }
+
+    #[test]
+    fn a_hold_for_a_message_with_its_end_is_no_hold() {
+        holds(2_319);
+        holds(6_866);
+    }
+}
+
 #[test]
 fn a_seed_is_one_world_whoever_watches() {
     for seed in 0..20 {

@@ -8,7 +8,7 @@ use crate::world::{PATIENCE, World, no_faults};
 
 /// `dispatcher.max_bytes` and librdkafka's fetch queue (16 MiB), twice over for allocator and decoding, and the program
 /// itself. The relay's: `max_in_flight_rows` of each of two shards and the producers' queues (32 MiB each).
-const PEAK_MIB: u64 = 256;
+pub const PEAK_MIB: u64 = 256;
 
 const CHATS: i64 = 5_000;
 
@@ -17,7 +17,7 @@ async fn a_backlog_is_drained_within_bounded_memory() {
     let messages: i64 =
         std::env::var("TIDINGS_BACKLOG").map_or(20_000, |text| text.parse().unwrap());
     let world = World::new().await;
-    publish(&world, messages).await;
+    publish(&world, messages, CHATS).await;
     let relay = world.relay().await;
     wait(
         &world.upstream,
@@ -50,7 +50,7 @@ async fn a_backlog_is_drained_within_bounded_memory() {
 }
 
 /// As upstream would, with a ledger, a thousand events a transaction.
-async fn publish(world: &World, messages: i64) {
+pub async fn publish(world: &World, messages: i64, chats: i64) {
     tidings_load::prepare(&tidings_load::LoadOptions::new(
         world.deployment.place().upstream_url.clone(),
     ))
@@ -72,7 +72,7 @@ async fn publish(world: &World, messages: i64) {
         let last = (first + 999).min(messages);
         world
             .upstream
-            .execute(statement, &[&first, &last, &CHATS])
+            .execute(statement, &[&first, &last, &chats])
             .await
             .unwrap();
         world
@@ -88,7 +88,7 @@ async fn publish(world: &World, messages: i64) {
 }
 
 /// Waits for a count, as long as it moves.
-async fn wait(client: &tokio_postgres::Client, statement: &str, wanted: i64, messages: i64) {
+pub async fn wait(client: &tokio_postgres::Client, statement: &str, wanted: i64, messages: i64) {
     let patience = PATIENCE + Duration::from_millis(u64::try_from(messages).unwrap());
     let until = Instant::now() + patience;
     loop {
@@ -101,7 +101,7 @@ async fn wait(client: &tokio_postgres::Client, statement: &str, wanted: i64, mes
     }
 }
 
-fn peak_mib(pid: u32) -> u64 {
+pub fn peak_mib(pid: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status
         .lines()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidings_drill::{Deployment, DeploymentOptions, Profile, Role, RoleKind};
+use tidings_drill::{Deployment, DrillAccount, DeploymentOptions, Profile, Role, RoleKind};
 use tidings_judge::evidence::{Faults, Scope};
 use tidings_judge::gather::{Inputs, KafkaInputs, SimulatorLog, Wait};
 use tidings_judge::{Report, decide, gather};
@@ -33,9 +33,19 @@ impl World {
     }
 
     pub async fn with(stack: &Stack, profile: Profile) -> Self {
+        Self::with_accounts(stack, profile, Vec::new()).await
+    }
+
+    /// The same with these accounts; without any: `main`.
+    pub async fn with_accounts(
+        stack: &Stack,
+        profile: Profile,
+        accounts: Vec<DrillAccount>,
+    ) -> Self {
         let folder = std::env::temp_dir().join(format!("tidings-e2e-{}", Uuid::new_v4().simple()));
         let mut options = DeploymentOptions::new(binary(), folder.clone());
         options.profile = profile;
+        options.accounts = accounts;
         let deployment = Deployment::prepare(stack, options).await.unwrap();
         let upstream = connect(&deployment.place().upstream_url).await;
         let state = connect(&deployment.place().state_url).await;
@@ -72,6 +82,17 @@ impl World {
     pub async fn say(&self, chat: i64, text: &str) -> Uuid {
         self.publish(chat, &json!({"text": text}).to_string(), "default")
             .await
+    }
+
+    /// Publishes a ready text for a chat of an account.
+    pub async fn say_as(&self, account: &str, chat: i64, text: &str) -> Uuid {
+        let statement = "select tidings.publish('notification.requested', 1, $1::text::json, 'greeting', $3::text,
+            jsonb_build_object('platform', 'telegram', 'account', $2::text, 'chat_id', $3::text))";
+        let data = json!({"text": text}).to_string();
+        let values: [&(dyn tokio_postgres::types::ToSql + Sync); 3] =
+            [&data, &account, &chat.to_string()];
+        let row = self.upstream.query_one(statement, &values).await.unwrap();
+        row.get(0)
     }
 
     /// Publishes with the data's text as it is; `expires_at` is SQL.

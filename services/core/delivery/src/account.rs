@@ -1,6 +1,8 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
+use crate::breaker::Breaker;
+use crate::machine::Refusals;
 use crate::{Class, Moment, SlotId};
 
 /// An account's index in [`Accounts`].
@@ -25,6 +27,8 @@ pub(crate) struct Account {
     /// Admitted, claimed and permitted, waiting for a place to call, by class.
     pub(crate) ready: [VecDeque<SlotId>; Class::ALL.len()],
     pub(crate) held_until: Moment,
+    pub(crate) breaker: Breaker,
+    pub(crate) refusals: Refusals,
     /// The chat that last got a 429 which named nothing, and when: a second chat's makes it the account's (L9).
     pub(crate) unnamed_hold: Option<(Arc<str>, Moment)>,
 }
@@ -53,6 +57,8 @@ impl Accounts {
             waiting: Default::default(),
             ready: Default::default(),
             held_until: Moment::default(),
+            breaker: Breaker::default(),
+            refusals: Refusals::default(),
             unnamed_hold: None,
         });
         self.by_name.insert(Arc::clone(name), id);

@@ -3,7 +3,10 @@ use std::time::Duration;
 
 use tidings_platforms::HoldScope;
 
-use crate::{Category, Class, PartitionId, PermitId, Settlement, SlotId};
+use crate::{
+    Category, CircuitState, Class, DeadLetterHold, Due, KeptClaim, PartitionId, PermitId,
+    Settlement, SlotId, TargetKey, TargetState,
+};
 
 /// Something to do outside. Each effect about a slot is answered by exactly one event, unless it says otherwise.
 #[derive(Debug, Clone, PartialEq)]
@@ -106,7 +109,72 @@ pub enum Effect {
         /// When the first one failed, kept for the next owner.
         first_failed_at_micros: Option<i64>,
     },
-    /// Everything before `offset` has its end: commit it. Not answered.
+    /// Write a record behind its deferred chat, all in one statement under the partition's epoch, read `FOR SHARE`:
+    /// - a message that has its end already is not written, nor anything else: answered by `HadItsEnd`;
+    /// - its row is inserted; a row of the same message that is there stays, under the smaller offset of the two;
+    /// - if a row of the message is there now, a missing marker of the chat is inserted with `due` and `reason`; one that
+    ///   exists gets them when `moves_due`, and is locked otherwise (so that a close that runs beside waits and sees it);
+    /// - `claim` is given back, under the same conditions as [`Effect::Release`].
+    ///
+    /// A record that was loaded is written so once more when its chat has to wait again: its row is there, so only
+    /// marker and claim change. Answered by `Deferred` or `HadItsEnd`.
+    Defer {
+        /// The record.
+        slot: SlotId,
+        /// The partition.
+        partition: PartitionId,
+        /// The epoch of this assignment.
+        epoch: i64,
+        /// The chat key.
+        chat: Arc<str>,
+        /// When the chat is due, from now.
+        due: Due,
+        /// Whether a marker that exists is changed.
+        moves_due: bool,
+        /// The claim that is held.
+        claim: Option<KeptClaim>,
+        /// Why the chat is deferred, for people.
+        reason: Arc<str>,
+    },
+    /// Read rows of a deferred chat with `after < offset < below`, ascending, at most `limit`, under the epoch. Answered
+    /// by `Loaded` or `NotLoaded`.
+    Load {
+        /// The partition.
+        partition: PartitionId,
+        /// The epoch of this assignment.
+        epoch: i64,
+        /// The chat key.
+        chat: Arc<str>,
+        /// Rows up to this offset are in memory.
+        after: Option<i64>,
+        /// Rows from this offset on may have predecessors that are not written yet.
+        below: i64,
+        /// At least 1.
+        limit: usize,
+    },
+    /// Remove the row of a record whose message has its end, under the epoch; that it is gone already counts as done.
+    /// Answered by `Undeferred`.
+    Undefer {
+        /// The record.
+        slot: SlotId,
+        /// The partition.
+        partition: PartitionId,
+        /// The epoch of this assignment.
+        epoch: i64,
+        /// The row.
+        offset: i64,
+    },
+    /// Remove the marker of a chat unless a row of it remains, under the epoch; that it is gone already counts as gone.
+    /// The look at the rows must come after the marker's lock, in a snapshot of its own. Answered by `Closed`.
+    CloseDeferral {
+        /// The partition.
+        partition: PartitionId,
+        /// The epoch of this assignment.
+        epoch: i64,
+        /// The chat key.
+        chat: Arc<str>,
+    },
+    /// Everything before `offset` has its end, or is deferred: commit it. Not answered.
     Commit {
         /// The partition.
         partition: PartitionId,
@@ -121,15 +189,42 @@ pub enum Effect {
     Drained(PartitionId),
     /// A partition's epoch is not ours any more: count it, and make the group notice. Not answered.
     FencedPartition(PartitionId),
-    /// The platform refused an account's credential: tell people. Not answered.
+    /// The platform refused an account's credential several times in a row, and it stopped: tell people, and look for
+    /// another credential (`CredentialChanged`). Not answered.
     AccountBroken {
         /// The account.
         account: Arc<str>,
-        /// When it is tried again.
+        /// How often one message looks whether it is accepted again.
         wait: Duration,
         /// The platform's words.
         reason: Arc<str>,
     },
+    /// An account's circuit opened, is probed, or closed: tell people. Not answered.
+    Circuit {
+        /// The account.
+        account: Arc<str>,
+        /// What it is now.
+        state: CircuitState,
+    },
+    /// An event type's would-be dead letters begin to be held back, still are, or are not any more: tell people. Not
+    /// answered.
+    DeadLettersHeld {
+        /// The event type.
+        event_type: Arc<str>,
+        /// What changed.
+        hold: DeadLetterHold,
+        /// The platform's words about the last of them; empty at the end.
+        reason: Arc<str>,
+    },
+    /// A call's answer told something about a target: keep it for all workers. Not answered; lost, it is learnt again.
+    Remember {
+        /// The target.
+        target: TargetKey,
+        /// What it is now.
+        state: TargetState,
+    },
+    /// An account that had stopped goes on. Not answered.
+    AccountMended(Arc<str>),
     /// The last word about a slot; its payload may be dropped. Not answered.
     Finish {
         /// The record.
@@ -169,4 +264,6 @@ pub enum Outcome {
     Fenced,
     /// Left to the partition's next owner.
     Handed,
+    /// Left to Postgres: it is in the rows of its deferred chat, or its message had its end when it was to be written.
+    Deferred,
 }

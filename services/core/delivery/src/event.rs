@@ -3,7 +3,10 @@ use std::time::Duration;
 
 use tidings_platforms::Verdict;
 
-use crate::{Class, Moment, OnUnknown, PartitionId, PermitId, RetryName, Settlement, SlotId};
+use crate::{
+    Class, CloseAnswer, DeferredChat, Moment, OnUnknown, PartitionId, PermitId, RetryName,
+    Settlement, SlotId, TargetKey, TargetState,
+};
 
 /// Something that happened outside.
 #[derive(Debug, Clone)]
@@ -14,6 +17,27 @@ pub enum Event {
         partition: PartitionId,
         /// The epoch that every claim of this assignment carries.
         epoch: i64,
+        /// Its deferred chats, read after the bump: nothing of an older epoch is added any more.
+        deferred: Vec<DeferredChat>,
+    },
+    /// Where a partition is fetched from in this assignment: what is committed. Told once it is known, and again if the
+    /// fetch begins later than that because the log does; only the greatest counts. Until then deferred messages of this
+    /// partition are loaded only as far as their records came again: one that lies beyond what is committed may have
+    /// predecessors that Kafka has still to bring.
+    Begins {
+        /// The partition.
+        partition: PartitionId,
+        /// The first offset that is fetched.
+        offset: i64,
+    },
+    /// An operator changed a deferral (try now, hold, give up). Nothing but an operator's change may be told: what this
+    /// worker wrote itself, read a moment too late, would undo what it decided since. It may be told again, and has to be:
+    /// it is ignored while the partition is not this worker's yet, and while this worker writes the same marker.
+    DeferralChanged {
+        /// The partition.
+        partition: PartitionId,
+        /// As it is now.
+        chat: DeferredChat,
     },
     /// The group takes a partition back: nothing new starts; ends in [`Effect::Drained`](crate::Effect::Drained).
     Revoked(PartitionId),
@@ -45,10 +69,12 @@ pub enum Event {
         /// What Postgres said.
         answer: Answer,
     },
-    /// A call of the platform ended.
+    /// An attempt ended.
     Answered {
         /// The record.
         slot: SlotId,
+        /// Whether the platform was called: what failed before says nothing about it.
+        called: bool,
         /// What the answer means.
         verdict: Verdict,
         /// For people: the platform's words or the failure's (≤ 2,000 characters, no secrets).
@@ -87,11 +113,82 @@ pub enum Event {
         /// Whether all in-sync replicas have it.
         acknowledged: bool,
     },
+    /// An operator set how many calls of an account there may be at once; what is over a smaller number finishes.
+    CallsLimit {
+        /// The account `platform:alias`.
+        account: Arc<str>,
+        /// At once, in this worker.
+        limit: usize,
+    },
+    /// The answer to [`Effect::Defer`](crate::Effect::Defer). [`Answer::Fenced`] is a stale epoch.
+    Deferred {
+        /// The record.
+        slot: SlotId,
+        /// What Postgres said.
+        answer: Answer,
+    },
+    /// The other answer to [`Effect::Defer`](crate::Effect::Defer): nothing was written, because the message has its end
+    /// already.
+    HadItsEnd {
+        /// The record.
+        slot: SlotId,
+    },
+    /// The answer to [`Effect::Load`](crate::Effect::Load), with rows or without.
+    Loaded {
+        /// The partition.
+        partition: PartitionId,
+        /// The epoch of the effect.
+        epoch: i64,
+        /// The chat.
+        chat: Arc<str>,
+        /// At most as many as were asked for, each under a new slot, ascending by offset.
+        records: Vec<Arrival>,
+        /// Whether there are more rows below the bound that was asked for.
+        more: bool,
+    },
+    /// The other answer to [`Effect::Load`](crate::Effect::Load): there is none.
+    NotLoaded {
+        /// The partition.
+        partition: PartitionId,
+        /// The epoch of the effect.
+        epoch: i64,
+        /// The chat.
+        chat: Arc<str>,
+        /// The epoch was stale; otherwise it is tried again after `storage_retry`.
+        stale: bool,
+    },
+    /// The answer to [`Effect::Undefer`](crate::Effect::Undefer). [`Answer::Fenced`] is a stale epoch.
+    Undeferred {
+        /// The record.
+        slot: SlotId,
+        /// What Postgres said.
+        answer: Answer,
+    },
+    /// The answer to [`Effect::CloseDeferral`](crate::Effect::CloseDeferral).
+    Closed {
+        /// The partition.
+        partition: PartitionId,
+        /// The epoch of the effect.
+        epoch: i64,
+        /// The chat.
+        chat: Arc<str>,
+        /// What Postgres said.
+        answer: CloseAnswer,
+    },
+    /// An account has another credential, or an operator says that it is good.
+    CredentialChanged(Arc<str>),
+    /// The registry of targets says something new, or says it again.
+    TargetChanged {
+        /// The target.
+        target: TargetKey,
+        /// What it is now.
+        state: TargetState,
+    },
     /// Time passed: see [`Machine::next_timer`](crate::Machine::next_timer).
     Tick,
 }
 
-/// A record that came from a partition.
+/// A record that came from a partition, or was loaded from what is deferred.
 #[derive(Debug, Clone)]
 pub struct Arrival {
     /// A new number.
@@ -124,6 +221,10 @@ pub struct Delivery {
     pub chat: Arc<str>,
     /// The account `platform:account`.
     pub account: Arc<str>,
+    /// The thread of the chat that it goes to, if it names one.
+    pub thread: Option<Arc<str>>,
+    /// Its type: what declares the policies, and by whose dead letters they are limited.
+    pub event_type: Arc<str>,
     /// From the envelope, microseconds since the Unix epoch.
     pub expires_at_micros: Option<i64>,
     /// In whose turn it gets its permit.
@@ -132,6 +233,9 @@ pub struct Delivery {
     pub on_unknown: OnUnknown,
     /// Declared by the event type.
     pub retry: RetryName,
+    /// Declared by the event type: once such a message is a dead letter, the rest of its chat in its partition is held
+    /// until an operator lets go.
+    pub hold_on_dead: bool,
 }
 
 /// Why a record is poison.

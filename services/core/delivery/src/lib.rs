@@ -25,20 +25,31 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod account;
+mod breaker;
+mod capacity;
 mod chat;
+mod dead_letter_limit;
+mod deferral;
 mod effect;
 mod event;
 mod machine;
 mod policy;
 mod random;
+mod targets;
 mod time;
 mod watermark;
+mod window;
 mod words;
 
+pub use breaker::{CircuitOptions, CircuitState};
+pub use capacity::{Cap, Capacity, Caps, Demand, UTILISATION, required_consumers};
+pub use dead_letter_limit::{DeadLetterHold, DeadLetterLimitOptions};
+pub use deferral::{CloseAnswer, DeferredChat, Due, KeptClaim};
 pub use effect::{DeadLetterFacts, Effect, Outcome};
 pub use event::{Answer, Arrival, ClaimOutcome, Content, Delivery, Event, Grant, Poison};
 pub use machine::{Limits, Load, Machine, Options, Timing, slot_of};
 pub use policy::{Next, RetryProfile, RetryProfiles, Tried, Waits, next};
+pub use targets::{TargetKey, TargetOptions, TargetState};
 pub use tidings_ratelimit::{Class, Moment, PermitId};
 pub use time::Now;
 pub use words::{Category, OnUnknown, PartitionId, RetryName, Settlement, SlotId};

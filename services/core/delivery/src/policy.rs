@@ -93,8 +93,13 @@ pub struct RetryProfiles {
     pub standard: RetryProfile,
     /// Under [`RetryName::Interactive`].
     pub interactive: RetryProfile,
-    /// How long an account rests after its credential was refused.
+    /// How often an account that stopped looks whether its credential is accepted again.
     pub broken_account: Duration,
+    /// Refusals of a credential in a row with which an account stops: after a change of token the new one may be refused
+    /// at first (case S11).
+    pub refusals_to_stop: u32,
+    /// How long the account rests after each of them.
+    pub refused_rest: Duration,
 }
 
 impl Default for RetryProfiles {
@@ -103,6 +108,8 @@ impl Default for RetryProfiles {
             standard: RetryProfile::standard(),
             interactive: RetryProfile::interactive(),
             broken_account: Duration::from_secs(30),
+            refusals_to_stop: 3,
+            refused_rest: Duration::from_secs(1),
         }
     }
 }

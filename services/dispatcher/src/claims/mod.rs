@@ -1,7 +1,4 @@
 //! The processed-message record in Postgres: claims, starts, settlements and releases in batches (design §7).
-//!
-//! No timer delays a statement: whatever waits when a connection frees goes together, so a quiet worker answers in one
-//! round trip and a busy one in large batches.
 
 mod batch;
 mod clock;
@@ -9,10 +6,12 @@ mod sql;
 mod store;
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tidings_delivery::{Answer, ClaimOutcome, Moment, Settlement, SlotId};
 use uuid::Uuid;
+
+use crate::state::{Asked, Performed};
 
 pub(crate) use batch::Claims;
 pub(crate) use store::Store;
@@ -33,6 +32,14 @@ pub(crate) struct Ask<T> {
     pub(crate) slot: SlotId,
     pub(crate) key: Key,
     pub(crate) what: T,
+}
+
+impl<T: Send + 'static> Asked for Ask<T> {
+    type Name = Key;
+
+    fn name(&self) -> Key {
+        self.key.clone()
+    }
 }
 
 /// For the right to attempt.
@@ -80,61 +87,18 @@ pub(crate) enum Answered {
         slot: SlotId,
         asked_at: Moment,
         outcome: ClaimOutcome,
-        statement: Statement,
+        statement: Performed,
     },
     Start {
         slot: SlotId,
         answer: Answer,
-        statement: Statement,
+        statement: Performed,
     },
     Settle {
         slot: SlotId,
         answer: Answer,
-        statement: Statement,
+        statement: Performed,
     },
-}
-
-/// A statement that ended, for the traces of those it was about.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Statement {
-    pub(crate) kind: StatementKind,
-    pub(crate) began: SystemTime,
-    pub(crate) ended: SystemTime,
-    /// How many messages went together.
-    pub(crate) messages: u32,
-    /// There was no answer.
-    pub(crate) failed: bool,
-}
-
-/// What a statement is for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum StatementKind {
-    Claim,
-    Renew,
-    Started,
-    Sent,
-}
-
-impl StatementKind {
-    /// What it is called in traces.
-    pub(crate) fn word(self) -> &'static str {
-        match self {
-            Self::Claim => "claim",
-            Self::Renew => "renew",
-            Self::Started => "started",
-            Self::Sent => "sent",
-        }
-    }
-
-    /// OpenTelemetry's `db.operation.name` and `db.query.summary`.
-    pub(crate) fn summary(self) -> (&'static str, &'static str) {
-        match self {
-            Self::Claim => ("INSERT", "INSERT tidings_delivery.claims"),
-            Self::Renew | Self::Started | Self::Sent => {
-                ("UPDATE", "UPDATE tidings_delivery.claims")
-            }
-        }
-    }
 }
 
 impl Answered {
@@ -165,6 +129,4 @@ pub(crate) struct Identity {
     /// This incarnation of the worker.
     pub(crate) owner: Uuid,
     pub(crate) lease: Duration,
-    /// The longest a statement may take before it counts as unanswered.
-    pub(crate) deadline: Duration,
 }

@@ -1,10 +1,6 @@
 //! The statements. Each takes arrays, one element a message, and answers one row a message with its ordinal.
 
-/// One statement, with the name that metrics know it by.
-pub(super) struct Statement {
-    pub(super) name: &'static str,
-    pub(super) text: &'static str,
-}
+use crate::state::Statement;
 
 /// Asks whether the database answers.
 pub(super) const PING: Statement = Statement {

@@ -1,38 +1,20 @@
 use std::collections::HashMap;
-use std::time::{Duration, Instant};
-
-use metrics::histogram;
+use std::time::Duration;
 
 use tidings_delivery::{Answer, ClaimOutcome, Grant, Settlement};
-use tidings_edge::postgres::Pool;
-use tidings_edge::telemetry::metric_names;
 use tokio_postgres::Row;
-use tokio_postgres::types::ToSql;
 use uuid::Uuid;
 
 use super::clock::DatabaseClock;
 use super::{Ask, Claim, Identity, Release, Settle, Start, sql};
+use crate::state::{Database, StateError, Unanswered, count, in_order, ordinal};
 
 /// The least wait that another worker's lease gives: a lease that ends now may still be there for Postgres.
 const LEAST_LEASE_WAIT: Duration = Duration::from_millis(5);
 
-/// Why a statement has no answer.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StoreError {
-    /// No connection was to be had.
-    #[error("no connection to the state database")]
-    Connection(#[source] Box<dyn std::error::Error + Send + Sync>),
-    /// Postgres refused, or the connection broke.
-    #[error("a statement of the state database failed")]
-    Statement(#[from] tokio_postgres::Error),
-    /// It took too long; it may or may not have been committed.
-    #[error("a statement of the state database took longer than {0:?}")]
-    Deadline(Duration),
-}
-
-/// The statements, over a bounded pool.
+/// The statements about claims.
 pub(crate) struct Store {
-    pool: Pool,
+    database: Database,
     identity: Identity,
     clock: DatabaseClock,
 }
@@ -58,9 +40,9 @@ impl Keys {
 }
 
 impl Store {
-    pub(crate) fn new(pool: Pool, identity: Identity) -> Self {
+    pub(crate) fn new(database: Database, identity: Identity) -> Self {
         Self {
-            pool,
+            database,
             identity,
             clock: DatabaseClock::default(),
         }
@@ -72,8 +54,8 @@ impl Store {
     }
 
     /// Asks for nothing but an answer.
-    pub(crate) async fn ping(&self) -> Result<(), StoreError> {
-        self.query(sql::PING, &[]).await?;
+    pub(crate) async fn ping(&self) -> Result<(), StateError> {
+        self.database.query(sql::PING, &[]).await?;
         Ok(())
     }
 
@@ -81,10 +63,11 @@ impl Store {
     pub(crate) async fn bump_epochs(
         &self,
         partitions: &[(String, i32)],
-    ) -> Result<HashMap<(String, i32), i64>, StoreError> {
+    ) -> Result<HashMap<(String, i32), i64>, StateError> {
         let topics: Vec<&str> = partitions.iter().map(|(topic, _)| topic.as_str()).collect();
         let numbers: Vec<i32> = partitions.iter().map(|(_, number)| *number).collect();
         let rows = self
+            .database
             .query(
                 sql::BUMP_EPOCHS,
                 &[&self.identity.consumer, &topics, &numbers],
@@ -98,7 +81,7 @@ impl Store {
     }
 
     /// One outcome for each claim, in order. No message may be named twice.
-    pub(crate) async fn claim(&self, asks: &[Ask<Claim>]) -> Result<Vec<ClaimOutcome>, StoreError> {
+    pub(crate) async fn claim(&self, asks: &[Ask<Claim>]) -> Result<Vec<ClaimOutcome>, StateError> {
         let keys = Keys::of(asks);
         let topics: Vec<&str> = asks.iter().map(|ask| &*ask.what.topic).collect();
         let partitions: Vec<i32> = asks.iter().map(|ask| ask.what.partition).collect();
@@ -107,6 +90,7 @@ impl Store {
         let owner = self.identity.owner.to_string();
         let lease = self.identity.lease.as_secs_f64();
         let rows = self
+            .database
             .query(
                 sql::CLAIM,
                 &[
@@ -128,7 +112,7 @@ impl Store {
     }
 
     /// The same for claims that are held.
-    pub(crate) async fn renew(&self, asks: &[Ask<Claim>]) -> Result<Vec<ClaimOutcome>, StoreError> {
+    pub(crate) async fn renew(&self, asks: &[Ask<Claim>]) -> Result<Vec<ClaimOutcome>, StateError> {
         let keys = Keys::of(asks);
         let topics: Vec<&str> = asks.iter().map(|ask| &*ask.what.topic).collect();
         let partitions: Vec<i32> = asks.iter().map(|ask| ask.what.partition).collect();
@@ -145,6 +129,7 @@ impl Store {
         let owner = self.identity.owner.to_string();
         let lease = self.identity.lease.as_secs_f64();
         let rows = self
+            .database
             .query(
                 sql::RENEW,
                 &[
@@ -167,11 +152,12 @@ impl Store {
     }
 
     /// Done for each `started` that was committed, `Fenced` for the others.
-    pub(crate) async fn start(&self, asks: &[Ask<Start>]) -> Result<Vec<Answer>, StoreError> {
+    pub(crate) async fn start(&self, asks: &[Ask<Start>]) -> Result<Vec<Answer>, StateError> {
         let keys = Keys::of(asks);
         let fences: Vec<i64> = asks.iter().map(|ask| ask.what.fence).collect();
         let owner = self.identity.owner.to_string();
         let rows = self
+            .database
             .query(
                 sql::START,
                 &[
@@ -194,7 +180,7 @@ impl Store {
     }
 
     /// Records ends; `Fenced` where another worker's live claim stands.
-    pub(crate) async fn settle(&self, asks: &[Ask<Settle>]) -> Result<Vec<Answer>, StoreError> {
+    pub(crate) async fn settle(&self, asks: &[Ask<Settle>]) -> Result<Vec<Answer>, StateError> {
         let keys = Keys::of(asks);
         let states: Vec<&str> = asks.iter().map(|ask| ask.what.settlement.word()).collect();
         let fences: Vec<i64> = asks.iter().map(|ask| ask.what.fence).collect();
@@ -211,6 +197,7 @@ impl Store {
             .collect();
         let owner = self.identity.owner.to_string();
         let rows = self
+            .database
             .query(
                 sql::SETTLE,
                 &[
@@ -232,7 +219,7 @@ impl Store {
     }
 
     /// Gives claims back.
-    pub(crate) async fn release(&self, asks: &[Ask<Release>]) -> Result<(), StoreError> {
+    pub(crate) async fn release(&self, asks: &[Ask<Release>]) -> Result<(), StateError> {
         let keys = Keys::of(asks);
         let fences: Vec<i64> = asks.iter().map(|ask| ask.what.fence).collect();
         let attempts: Vec<i32> = asks.iter().map(|ask| count(ask.what.attempts)).collect();
@@ -241,54 +228,22 @@ impl Store {
             .map(|ask| ask.what.first_failed_at_micros)
             .collect();
         let owner = self.identity.owner.to_string();
-        self.query(
-            sql::RELEASE,
-            &[
-                &self.identity.consumer,
-                &owner,
-                &keys.days,
-                &keys.ids,
-                &keys.nonces,
-                &fences,
-                &attempts,
-                &failed,
-            ],
-        )
-        .await?;
+        self.database
+            .query(
+                sql::RELEASE,
+                &[
+                    &self.identity.consumer,
+                    &owner,
+                    &keys.days,
+                    &keys.ids,
+                    &keys.nonces,
+                    &fences,
+                    &attempts,
+                    &failed,
+                ],
+            )
+            .await?;
         Ok(())
-    }
-
-    /// A statement that took too long takes its connection with it: what follows must not queue behind it.
-    async fn query(
-        &self,
-        statement: sql::Statement,
-        values: &[&(dyn ToSql + Sync)],
-    ) -> Result<Vec<Row>, StoreError> {
-        let (deadline, began) = (self.identity.deadline, Instant::now());
-        let connection = tokio::time::timeout(deadline, self.pool.get())
-            .await
-            .map_err(|_| StoreError::Deadline(deadline))?
-            .map_err(|error| StoreError::Connection(Box::new(error)))?;
-        let answer = tokio::time::timeout(deadline, async {
-            let prepared = connection.prepare_cached(statement.text).await?;
-            connection.query(&prepared, values).await
-        })
-        .await;
-        histogram!(metric_names::STATE_STATEMENT_SECONDS, "statement" => statement.name)
-            .record(began.elapsed().as_secs_f64());
-        match answer {
-            Ok(Ok(rows)) => Ok(rows),
-            Ok(Err(error)) => {
-                if connection.is_closed() {
-                    drop(tidings_edge::postgres::PooledClient::take(connection));
-                }
-                Err(StoreError::Statement(error))
-            }
-            Err(_) => {
-                drop(tidings_edge::postgres::PooledClient::take(connection));
-                Err(StoreError::Deadline(deadline))
-            }
-        }
     }
 }
 
@@ -351,34 +306,6 @@ fn found(row: &Row) -> Option<Settlement> {
     Settlement::from_word(&state?)
 }
 
-/// Puts the rows' answers where their questions were; a question without a row counts as unanswered by being asked again.
-fn in_order<T: Clone + Unanswered>(count: usize, rows: &[Row], read: fn(&Row) -> T) -> Vec<T> {
-    let mut answers = vec![T::UNANSWERED; count];
-    for row in rows {
-        if let Some(answer) = answers.get_mut(ordinal(row)) {
-            *answer = read(row);
-        }
-    }
-    answers
-}
-
-trait Unanswered {
-    const UNANSWERED: Self;
-}
-
 impl Unanswered for ClaimOutcome {
     const UNANSWERED: Self = Self::Failed;
-}
-
-impl Unanswered for Answer {
-    const UNANSWERED: Self = Self::Failed;
-}
-
-fn ordinal(row: &Row) -> usize {
-    let ordinal: i64 = row.get("ord");
-    usize::try_from(ordinal - 1).unwrap_or(usize::MAX)
-}
-
-fn count(number: u32) -> i32 {
-    i32::try_from(number).unwrap_or(i32::MAX)
 }

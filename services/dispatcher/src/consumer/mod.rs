@@ -3,6 +3,7 @@
 //! One queue for all partitions, split by ourselves (librdkafka #3231); a paused partition is resumed on assignment
 //! (#1849); group ownership is never taken for a fence (PR #5604): the epoch in Postgres is.
 
+mod begins;
 mod commits;
 mod context;
 mod thread;
@@ -20,6 +21,7 @@ use tokio::sync::mpsc;
 
 use crate::decode::{Decoder, Intake};
 
+pub(crate) use begins::{Begins, look_up};
 pub(crate) use context::{LaneTopic, Lanes};
 
 /// Records between the thread and the engine, beside those that the machine counts; past it the thread waits, and

@@ -4,14 +4,16 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidings_delivery::{Event, PartitionId};
+use tidings_delivery::{DeferredChat, Event, PartitionId};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
-use tracing::{Instrument as _, info, info_span, warn};
+use tracing::{Instrument as _, error, info, info_span, warn};
 
 use super::{Engine, Input};
 use crate::claims::Store;
-use crate::consumer::ToKafka;
+use crate::consumer::{Begins, Lanes, ToKafka, look_up};
+use crate::deferral::DeferralStore;
+use crate::state::StateError;
 
 /// The waits between two tries to bump epochs while Postgres is away.
 const EPOCH_RETRY: Duration = Duration::from_millis(500);
@@ -50,6 +52,15 @@ impl Assignment {
         }
     }
 
+    pub(super) fn owns(&self, id: PartitionId) -> bool {
+        self.owned.contains(&id)
+    }
+
+    /// The owned partitions by their topics' names, as statements take them.
+    pub(super) fn owned_names(&self, lanes: &Lanes) -> Vec<(String, i32)> {
+        self.owned.iter().map(|id| name(lanes, *id)).collect()
+    }
+
     /// Whether partitions are owned and none waits for its epoch.
     pub(super) fn is_settled(&self) -> bool {
         self.awaiting.is_empty() && !self.owned.is_empty()
@@ -64,18 +75,18 @@ impl Engine {
         for id in &ids {
             self.assignment.awaiting.insert(*id, round);
         }
-        let partitions = ids
-            .iter()
-            .map(|id| (self.parts.lanes.get(*id).topic.to_string(), id.partition))
-            .collect();
-        let store = Arc::clone(&self.parts.store);
+        let partitions = ids.iter().map(|id| name(&self.parts.lanes, *id)).collect();
+        let stores = (
+            Arc::clone(&self.parts.store),
+            Arc::clone(&self.parts.deferral_store),
+        );
         let span = info_span!("bump epochs", partitions = ids.len(), round);
-        let bump = bump(store, partitions, round, self.inputs.clone()).instrument(span);
+        let bump = bump(stores, partitions, round, self.inputs.clone()).instrument(span);
         let bump = tokio::spawn(bump).abort_handle();
         self.assignment.bumps.insert(round, bump);
     }
 
-    pub(super) fn epochs(&mut self, round: u64, epochs: &HashMap<(String, i32), i64>) {
+    pub(super) fn epochs(&mut self, round: u64, mut taken: HashMap<(String, i32), TakenOver>) {
         self.assignment.bumps.remove(&round);
         let due: Vec<PartitionId> = self
             .assignment
@@ -84,16 +95,53 @@ impl Engine {
             .filter(|(_, awaited)| **awaited == round)
             .map(|(id, _)| *id)
             .collect();
+        let mut with_deferred = Vec::new();
         for id in due {
-            let topic = self.parts.lanes.get(id).topic.to_string();
-            if let Some(epoch) = epochs.get(&(topic, id.partition)) {
-                self.assignment.awaiting.remove(&id);
-                self.assignment.owned.insert(id);
-                self.tell(Event::Assigned {
-                    partition: id,
-                    epoch: *epoch,
-                });
-                self.ask(ToKafka::Begin(id));
+            let Some(taken) = taken.remove(&name(&self.parts.lanes, id)) else {
+                continue;
+            };
+            self.assignment.awaiting.remove(&id);
+            self.assignment.owned.insert(id);
+            if !taken.deferred.is_empty() {
+                with_deferred.push(id);
+            }
+            self.tell(Event::Assigned {
+                partition: id,
+                epoch: taken.epoch,
+                deferred: taken.deferred,
+            });
+            self.ask(ToKafka::Begin(id));
+        }
+        self.look_up_begins(with_deferred);
+    }
+
+    /// Where there are deferred messages, the machine needs to know which records are still to come.
+    fn look_up_begins(&self, ids: Vec<PartitionId>) {
+        if ids.is_empty() {
+            return;
+        }
+        let options = (self.parts.member)();
+        let (inputs, closing) = (self.inputs.clone(), self.inputs.clone());
+        let looked = look_up(
+            options.client,
+            options.lanes,
+            ids,
+            move || !closing.is_closed(),
+            move |begins| {
+                // Closed means that the worker ended.
+                let _ = inputs.send(Input::Begins(begins));
+            },
+        );
+        if let Err(error) = looked {
+            error!(error = %error, "no thread to look up where partitions begin; their deferred chats wait");
+        }
+    }
+
+    /// What is committed only grows: an answer to an earlier assignment does no harm.
+    pub(super) fn begins(&mut self, begins: Vec<Begins>) {
+        for (partition, offset) in begins {
+            if self.assignment.owns(partition) {
+                self.tell(Event::Begins { partition, offset });
             }
         }
     }
@@ -170,19 +218,30 @@ impl Engine {
     }
 }
 
+/// What is known of a partition once its epoch is bumped.
+pub(crate) struct TakenOver {
+    epoch: i64,
+    /// Its deferred chats, read after the bump.
+    deferred: Vec<DeferredChat>,
+}
+
+fn name(lanes: &Lanes, id: PartitionId) -> (String, i32) {
+    (lanes.get(id).topic.to_string(), id.partition)
+}
+
 /// Asks until Postgres answers or the engine is gone. A bump that was committed and not answered is followed by another:
 /// epochs only have to grow.
 async fn bump(
-    store: Arc<Store>,
+    stores: (Arc<Store>, Arc<DeferralStore>),
     partitions: Vec<(String, i32)>,
     round: u64,
     inputs: mpsc::UnboundedSender<Input>,
 ) {
     while !inputs.is_closed() {
-        match store.bump_epochs(&partitions).await {
-            Ok(epochs) => {
+        match take_over(&stores, &partitions).await {
+            Ok(taken) => {
                 // Closed means that nobody waits for it any more.
-                let _ = inputs.send(Input::Epochs { round, epochs });
+                let _ = inputs.send(Input::Epochs { round, taken });
                 return;
             }
             Err(error) => {
@@ -191,4 +250,17 @@ async fn bump(
             }
         }
     }
+}
+
+async fn take_over(
+    (claims, deferrals): &(Arc<Store>, Arc<DeferralStore>),
+    partitions: &[(String, i32)],
+) -> Result<HashMap<(String, i32), TakenOver>, StateError> {
+    let epochs = claims.bump_epochs(partitions).await?;
+    let mut markers = deferrals.markers(partitions).await?;
+    let taken = epochs.into_iter().map(|(place, epoch)| {
+        let deferred = markers.remove(&place).unwrap_or_default();
+        (place, TakenOver { epoch, deferred })
+    });
+    Ok(taken.collect())
 }

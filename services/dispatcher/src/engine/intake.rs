@@ -8,7 +8,7 @@ use tidings_delivery::{
     Arrival, Class, Content, Delivery, Event, OnUnknown, Poison, RetryName, SlotId,
 };
 use tidings_edge::config::UnknownPolicy;
-use tidings_envelope::{Message, Policy, RetryProfile};
+use tidings_envelope::{Message, OnDead, Policy, RetryProfile};
 
 use tracing::error;
 
@@ -20,6 +20,19 @@ use crate::traces::MessageTrace;
 
 impl Engine {
     pub(super) fn take_in(&mut self, intake: Intake) {
+        if self.assignment.awaits(intake.partition) {
+            // Dropping it would let the watermark pass it. The group begins again from what is committed.
+            error!(partition = ?intake.partition, "a record came before its partition's epoch");
+            self.ask(ToKafka::Close);
+            return;
+        }
+        let arrival = self.arrival(intake, true);
+        self.tell(Event::Arrived(arrival));
+    }
+
+    /// Keeps what the edge needs of a record, and makes what the machine is told. With `in_turn` it waits behind those
+    /// of its key that wait for their schemas.
+    pub(super) fn arrival(&mut self, intake: Intake, in_turn: bool) -> Arrival {
         self.next_slot += 1;
         let slot = SlotId(self.next_slot);
         let Intake {
@@ -28,20 +41,17 @@ impl Engine {
             bytes,
             decoded,
         } = intake;
-        if self.assignment.awaits(partition) {
-            // Dropping it would let the watermark pass it. The group begins again from what is committed.
-            error!(?partition, "a record came before its partition's epoch");
-            self.ask(ToKafka::Close);
-            return;
-        }
         let offset = record.offset();
-        let decoded = self.in_turn(slot, partition, record.key(), decoded);
+        let decoded = match in_turn {
+            true => self.in_turn(slot, partition, record.key(), decoded),
+            false => decoded,
+        };
         let trace = MessageTrace::begin(&self.parts.traces, &record);
         self.payloads.insert(
             slot,
             Payload {
                 partition,
-                record,
+                record: Arc::new(record),
                 message: None,
                 key: None,
                 received: Instant::now(),
@@ -51,14 +61,13 @@ impl Engine {
                 trace,
             },
         );
-        let content = self.content(slot, decoded);
-        self.tell(Event::Arrived(Arrival {
+        Arrival {
             slot,
             partition,
             offset,
             bytes,
-            content,
-        }));
+            content: self.content(slot, decoded),
+        }
     }
 
     /// What the machine needs to know of a record; keeps what the edge needs.
@@ -96,12 +105,18 @@ impl Engine {
         Delivery {
             chat: chat.into(),
             account: account.into(),
+            thread: thread(message),
+            event_type: message.event.name().into(),
             expires_at_micros: message.envelope.expires_at.map(|at| at.0),
             class: self.class(slot, message),
             on_unknown: self.on_unknown(message),
             retry: match message.event.retry() {
                 RetryProfile::Standard => RetryName::Standard,
                 RetryProfile::Interactive => RetryName::Interactive,
+            },
+            hold_on_dead: match message.event.on_dead() {
+                OnDead::Continue => false,
+                OnDead::Hold => true,
             },
         }
     }
@@ -127,6 +142,11 @@ impl Engine {
             (Some(UnknownPolicy::Resend), _) | (None, Policy::Resend) => OnUnknown::Resend,
         }
     }
+}
+
+fn thread(message: &Message) -> Option<Arc<str>> {
+    let thread_id = message.envelope.destination.as_ref()?.thread_id.as_ref()?;
+    Some(Arc::from(thread_id.as_str()))
 }
 
 const MICROS_PER_DAY: i64 = 86_400_000_000;

@@ -1,9 +1,14 @@
 //! One loop that owns the machine: events in, effects performed in one exhaustive `match` (`perform.rs`).
 
+mod accounts;
 mod assignment;
+mod changes;
+mod credentials;
+mod deferral;
 mod intake;
 mod perform;
 mod permits;
+mod targets;
 mod unresolved;
 
 use std::collections::{BTreeMap, HashMap};
@@ -16,21 +21,28 @@ use tidings_delivery::{Effect, Event, Machine, Moment, Now, PartitionId, PermitI
 use tidings_edge::config::UnknownPolicy;
 use tidings_edge::rate_limit::{Limits, Notices, StoppedWhy, Want};
 use tidings_edge::registry::SchemaCache;
+use tidings_edge::targets::TargetRow;
 use tidings_edge::telemetry::Traces;
 use tidings_envelope::Message;
-use tidings_platforms::Classified;
+use tidings_platforms::{Classified, Secret};
 use tokio::sync::mpsc;
 use tracing::{error, info, warn};
 
 use crate::calls::Caller;
 use crate::claims::{Answered, Claims, Key, Store};
-use crate::consumer::{FromKafka, Lanes, Member, MemberOptions, ToKafka};
+use crate::consumer::{Begins, FromKafka, Lanes, Member, MemberOptions, ToKafka};
 use crate::dead_letters::SharedDeadLetters;
 use crate::decode::Decoder;
+use crate::deferral::{DeferralAnswered, DeferralStore, Deferrals};
+use crate::state::Queues;
 use crate::stats::Stats;
+use crate::targets::Registry;
 use crate::traces::MessageTrace;
 
-use assignment::Assignment;
+use assignment::{Assignment, TakenOver};
+pub use changes::Change;
+use credentials::Stopped;
+use deferral::{DeferralLooks, DeferralsSeen};
 use permits::PermitWait;
 use unresolved::Unresolved;
 
@@ -52,7 +64,7 @@ const RECORDING_WAIT: Duration = Duration::from_secs(5);
 /// What one record is held with.
 pub(super) struct Payload {
     pub(super) partition: PartitionId,
-    pub(super) record: OwnedMessage,
+    pub(super) record: Arc<OwnedMessage>,
     pub(super) message: Option<Arc<Message>>,
     pub(super) key: Option<Key>,
     pub(super) received: Instant,
@@ -70,6 +82,8 @@ pub(super) struct Payload {
 pub(super) enum Input {
     Answered {
         slot: SlotId,
+        /// Whether the platform was called.
+        called: bool,
         classified: Classified,
         took: Duration,
     },
@@ -81,8 +95,12 @@ pub(super) enum Input {
     },
     Epochs {
         round: u64,
-        epochs: HashMap<(String, i32), i64>,
+        taken: HashMap<(String, i32), TakenOver>,
     },
+    /// Where partitions with deferred chats are fetched from.
+    Begins(Vec<Begins>),
+    /// What a look at the deferred chats found.
+    DeferralsSeen(DeferralsSeen),
     Schema {
         id: u32,
         schema_json: Result<String, String>,
@@ -91,6 +109,12 @@ pub(super) enum Input {
     StateProbed {
         answered: bool,
     },
+    /// Another credential of an account was found.
+    Credential(Arc<str>, Secret),
+    /// What the registry of targets says.
+    Targets(Vec<TargetRow>),
+    /// An operator changed something.
+    Changed(Change),
     /// Something that no wait mends.
     Stop(EngineError),
 }
@@ -125,7 +149,13 @@ pub(crate) struct Parts {
     pub(crate) store: Arc<Store>,
     pub(crate) claims: Claims,
     pub(crate) answers: mpsc::UnboundedReceiver<Answered>,
+    pub(crate) deferral_store: Arc<DeferralStore>,
+    pub(crate) deferrals: Deferrals,
+    pub(crate) deferral_answers: mpsc::UnboundedReceiver<DeferralAnswered>,
+    /// Those of `claims` and `deferrals`.
+    pub(crate) queues: Queues,
     pub(crate) caller: Arc<Caller>,
+    pub(crate) targets: Registry,
     pub(crate) limits: Limits,
     pub(crate) notices: Notices,
     pub(crate) dead_letters: SharedDeadLetters,
@@ -139,6 +169,7 @@ pub(crate) struct Parts {
     pub(crate) drain_deadline: Duration,
     pub(crate) call_deadline: Duration,
     pub(crate) progress_deadline: Duration,
+    pub(crate) deferred_poll: Duration,
 }
 
 /// The loop's own state.
@@ -152,12 +183,14 @@ pub(crate) struct Engine {
     next_slot: u64,
     unresolved: Unresolved,
     assignment: Assignment,
+    deferral_looks: DeferralLooks,
     inputs: mpsc::UnboundedSender<Input>,
     from_engine: mpsc::UnboundedReceiver<Input>,
     member: Option<Member>,
     rejoin_at: Option<Instant>,
     /// A question to a Postgres that did not answer before is on its way.
     probing: bool,
+    stopped: Stopped,
     limits_seen: Instant,
     /// When a stopping worker that has left the group ends at the latest.
     leave_at: Option<Instant>,
@@ -176,11 +209,13 @@ impl Engine {
             next_slot: 0,
             unresolved: Unresolved::default(),
             assignment: Assignment::default(),
+            deferral_looks: DeferralLooks::default(),
             inputs,
             from_engine,
             member: None,
             rejoin_at: None,
             probing: false,
+            stopped: Stopped::default(),
             limits_seen: Instant::now(),
             leave_at: None,
             stopping: false,
@@ -198,6 +233,7 @@ impl Engine {
             Arc::clone(&self.parts.schemas),
             self.inputs.clone(),
         ));
+        let targets = self.watch_targets();
         let mut housekeeping = tokio::time::interval(HOUSEKEEPING);
         loop {
             // First: a permit is good for 20 ms, and the branches below may never run dry.
@@ -209,6 +245,7 @@ impl Engine {
                 biased;
                 () = &mut shutdown, if !self.stopping => self.stop(),
                 Some(answer) = self.parts.answers.recv() => self.take_answers(answer),
+                Some(answer) = self.parts.deferral_answers.recv() => self.take_deferral_answers(answer),
                 Some(input) = self.from_engine.recv() => self.take_inputs(input)?,
                 notice = self.parts.notices.recv() => self.take_notices(notice)?,
                 Some(news) = from_kafka.recv() => {
@@ -227,6 +264,7 @@ impl Engine {
             }
         }
         registry.abort();
+        targets.abort();
         self.finish().await;
         Ok(())
     }
@@ -268,7 +306,15 @@ impl Engine {
         {
             warn!("the kafka client did not close in time; the process' end takes it");
         }
-        self.parts.claims.finish(self.parts.drain_deadline).await;
+        let Parts {
+            claims,
+            deferrals,
+            queues,
+            drain_deadline,
+            ..
+        } = self.parts;
+        drop((claims, deferrals));
+        queues.finish(drain_deadline).await;
     }
 
     fn ask(&self, command: ToKafka) {
@@ -392,25 +438,31 @@ impl Engine {
         match input {
             Input::Answered {
                 slot,
+                called,
                 classified,
                 took,
-            } => self.answered(slot, classified, took),
+            } => self.answered(slot, called, classified, took),
             Input::NotCalled(permit) => self.tell(Event::NotCalled(permit)),
             Input::DeadLettered { slot, acknowledged } => {
                 self.tell(Event::DeadLettered { slot, acknowledged });
             }
-            Input::Epochs { round, epochs } => self.epochs(round, &epochs),
+            Input::Epochs { round, taken } => self.epochs(round, taken),
+            Input::Begins(begins) => self.begins(begins),
+            Input::DeferralsSeen(seen) => self.deferrals_seen(seen),
             Input::Schema { id, schema_json } => self.schema(id, schema_json),
             Input::StateProbed { answered } => {
                 self.probing = false;
                 self.parts.stats.state_away(!answered);
             }
+            Input::Credential(account, token) => self.new_credential(account, token),
+            Input::Targets(rows) => self.targets(rows),
+            Input::Changed(change) => self.take_change(change),
             Input::Stop(error) => return Err(error),
         }
         Ok(())
     }
 
-    fn answered(&mut self, slot: SlotId, classified: Classified, took: Duration) {
+    fn answered(&mut self, slot: SlotId, called: bool, classified: Classified, took: Duration) {
         let reason: Arc<str> = classified.reason.into();
         if let Some(payload) = self.payloads.get_mut(&slot) {
             payload.last_reason = Arc::clone(&reason);
@@ -421,6 +473,7 @@ impl Engine {
         }
         self.tell(Event::Answered {
             slot,
+            called,
             verdict: classified.verdict,
             reason,
         });
@@ -469,6 +522,7 @@ impl Engine {
 
     fn keep_house(&mut self) -> Result<(), EngineError> {
         self.probe_state();
+        self.look_at_deferrals();
         let stats = &self.parts.stats;
         if self.limits_seen.elapsed() >= LIMITS_LOOK {
             self.limits_seen = Instant::now();
@@ -478,7 +532,7 @@ impl Engine {
         stats.kafka_away(self.member.as_ref().is_none_or(|m| !m.sees_a_broker()));
         stats.oldest(
             &self.parts.lanes,
-            self.payloads.values().map(|p| (p.partition, &p.record)),
+            self.payloads.values().map(|p| (p.partition, &*p.record)),
         );
         let silent = self
             .member

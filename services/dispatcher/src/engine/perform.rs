@@ -7,6 +7,7 @@ use rdkafka::Message as _;
 use tidings_delivery::{DeadLetterFacts, Effect, Outcome, PartitionId, PermitId, SlotId};
 use tracing::{error, warn};
 
+use super::deferral::Wish;
 use super::{Engine, Input, Payload};
 use crate::calls::{Attempt, Attempted};
 use crate::claims::{Ask, Claim, Release, Settle, Start};
@@ -105,6 +106,45 @@ impl Engine {
                     self.parts.claims.release(ask);
                 }
             }
+            Effect::Defer {
+                slot,
+                partition,
+                epoch,
+                chat,
+                due,
+                moves_due,
+                claim,
+                reason,
+            } => {
+                let wish = Wish {
+                    slot,
+                    chat,
+                    due,
+                    moves_due,
+                    claim,
+                    reason,
+                };
+                self.defer(self.owned_as(partition, epoch), wish);
+            }
+            Effect::Load {
+                partition,
+                epoch,
+                chat,
+                after,
+                below,
+                limit,
+            } => self.load(self.owned_as(partition, epoch), chat, (after, below), limit),
+            Effect::Undefer {
+                slot,
+                partition,
+                epoch,
+                offset,
+            } => self.undefer(self.owned_as(partition, epoch), slot, offset),
+            Effect::CloseDeferral {
+                partition,
+                epoch,
+                chat,
+            } => self.close_deferral(self.owned_as(partition, epoch), chat),
             Effect::Commit { partition, offset } => self.ask(ToKafka::Commit { partition, offset }),
             Effect::Pause(id) => self.ask(ToKafka::Pause(id)),
             Effect::Resume(id) => self.ask(ToKafka::Resume(id)),
@@ -114,12 +154,15 @@ impl Engine {
                 account,
                 wait,
                 reason,
-            } => {
-                error!(
-                    %account, %reason, rest_seconds = wait.as_secs(),
-                    "the platform refuses this account's credential: it rests; replace the token and restart"
-                );
-            }
+            } => self.account_broken(&account, wait, &reason),
+            Effect::AccountMended(account) => self.account_mended(&account),
+            Effect::DeadLettersHeld {
+                event_type,
+                hold,
+                reason,
+            } => self.dead_letters_held(&event_type, hold, &reason),
+            Effect::Remember { target, state } => self.parts.targets.remember(&target, state),
+            Effect::Circuit { account, state } => self.circuit(&account, state),
             Effect::Finish {
                 slot,
                 outcome,
@@ -128,7 +171,7 @@ impl Engine {
         }
     }
 
-    fn ask_about<T>(&self, slot: SlotId, what: T) -> Option<Ask<T>> {
+    pub(super) fn ask_about<T>(&self, slot: SlotId, what: T) -> Option<Ask<T>> {
         let key = self
             .payloads
             .get(&slot)
@@ -191,7 +234,7 @@ impl Engine {
                 fetch,
                 call,
             } = attempted;
-            let took = began.elapsed();
+            let (took, called) = (began.elapsed(), call.is_some());
             if let (Some(trace), Some(facts)) = (&mut trace, fetch) {
                 trace.fetched(&facts);
             }
@@ -201,6 +244,7 @@ impl Engine {
             // Closed means that the worker ended; the claim says the rest.
             let _ = inputs.send(Input::Answered {
                 slot,
+                called,
                 classified,
                 took,
             });
@@ -222,7 +266,7 @@ impl Engine {
         let Some(topic) = self.parts.dead_letter_topics.get(&lane.platform).cloned() else {
             return;
         };
-        let record = payload.record.clone();
+        let record = Arc::clone(&payload.record);
         let letters = Arc::clone(&self.parts.dead_letters);
         let inputs = self.inputs.clone();
         tokio::spawn(async move {

@@ -17,7 +17,7 @@ use tidings_delivery::{DeadLetterFacts, Outcome, Settlement};
 use tidings_edge::telemetry::Traces;
 use tidings_edge::telemetry::traces::{FinishedSpan, SpanKind, SpanRef, attributes};
 
-use crate::claims::Statement;
+use crate::state::Performed;
 use crate::stats::{Line, word};
 
 pub(crate) use attempt::{CallEnd, CallFacts, Server};
@@ -83,7 +83,7 @@ impl MessageTrace {
 
     /// A statement about this message's claim was answered. One statement is about many messages: each has a span of
     /// its own with the statement's times.
-    pub(crate) fn statement(&self, statement: &Statement) {
+    pub(crate) fn statement(&self, statement: &Performed) {
         self.0.record_statement(statement, self.0.at);
     }
 
@@ -93,7 +93,7 @@ impl MessageTrace {
     }
 
     /// The end is recorded, or was tried to be.
-    pub(crate) fn settled(&self, record: &OwnedMessage, statement: &Statement) {
+    pub(crate) fn settled(&self, record: &OwnedMessage, statement: &Performed) {
         let begun = &self.0;
         let at = begun.traces.new_span(begun.at.trace_id);
         begun.record_statement(statement, at);
@@ -127,7 +127,7 @@ impl MessageTrace {
 }
 
 impl Begun {
-    fn record_statement(&self, statement: &Statement, parent: SpanRef) {
+    fn record_statement(&self, statement: &Performed, parent: SpanRef) {
         self.traces.record(|| {
             let at = self.traces.new_span(parent.trace_id);
             let (operation, summary) = statement.kind.summary();
@@ -187,7 +187,7 @@ impl Under {
     }
 }
 
-fn failed_statement(span: FinishedSpan, statement: &Statement) -> FinishedSpan {
+fn failed_statement(span: FinishedSpan, statement: &Performed) -> FinishedSpan {
     if statement.failed {
         span.failed(
             "no_answer",
@@ -237,6 +237,6 @@ fn is_failure(outcome: Outcome) -> bool {
             | Settlement::Parked => true,
             Settlement::Delivered | Settlement::Discarded => false,
         },
-        Outcome::Duplicate(_) | Outcome::Fenced | Outcome::Handed => false,
+        Outcome::Duplicate(_) | Outcome::Fenced | Outcome::Handed | Outcome::Deferred => false,
     }
 }

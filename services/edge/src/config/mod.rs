@@ -4,6 +4,7 @@
 mod claim_check;
 mod duration_list;
 mod examine;
+mod failure;
 mod kafka;
 mod layers;
 mod limits;
@@ -19,6 +20,7 @@ mod variables;
 
 pub use claim_check::{ClaimCheckConfig, ContentStoreKind, S3Config};
 pub use examine::Examined;
+pub use failure::{BrokenAccountConfig, CircuitConfig, DeadLetterLimitConfig, TargetsConfig};
 pub use kafka::{GroupProtocol, KafkaConfig, SecurityConfig, SecurityProtocol};
 pub use layers::Origin;
 pub use limits::{LimitsConfig, LimitsProposal, WindowError, WindowLimit};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{RelayTuning, duration_list};
+use super::{BrokenAccountConfig, CircuitConfig, DeadLetterLimitConfig, RelayTuning, TargetsConfig, duration_list};
 
 /// `[relay]` (design §6).
 #[derive(Debug, Clone, Deserialize)]
@@ -80,7 +80,7 @@ pub struct DispatcherConfig {
     pub max_records: usize,
     /// The most bytes of them.
     pub max_bytes: usize,
-    /// The most records of one chat; past it the chat's partition pauses.
+    /// The most records of one chat in memory; past it the chat is deferred (design §8).
     pub max_records_per_chat: usize,
     /// The most calls in flight in one worker.
     pub max_in_flight_calls: usize,
@@ -107,8 +107,30 @@ pub struct DispatcherConfig {
     /// How often the group member tells its lag, whether it sees a broker, and what it holds for committed.
     #[serde(with = "humantime_serde")]
     pub statistics_interval: Duration,
+    /// A chat whose head waits longer is deferred (design §8).
+    #[serde(with = "humantime_serde")]
+    pub hold_in_memory: Duration,
+    /// The most messages of a deferred chat that are read back at once.
+    pub deferred_load_batch: usize,
+    /// Of how many deferred chats messages are read back at once.
+    pub deferred_loads: usize,
+    /// The most bytes that one statement reads of a deferred chat or writes; a single larger message goes alone.
+    pub deferred_batch_bytes: usize,
+    /// The most deferred chats that a worker knows of; past it partitions pause instead.
+    pub max_deferred_chats: usize,
+    /// How often a worker looks for markers that an operator changed.
+    #[serde(with = "humantime_serde")]
+    pub deferred_poll: Duration,
     /// When a failed attempt is repeated.
     pub retry: RetryConfig,
+    /// When an account's platform is left alone.
+    pub circuit: CircuitConfig,
+    /// When dead letters of an event type are held back.
+    pub dead_letter_limit: DeadLetterLimitConfig,
+    /// When an account stops because its credential is refused.
+    pub broken_account: BrokenAccountConfig,
+    /// What is known of dead and migrated targets.
+    pub targets: TargetsConfig,
     /// Event types whose policy differs here from the one that they declare.
     pub policies: BTreeMap<String, UnknownPolicy>,
 }

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod claim_check;
+mod failure;
 mod kafka;
 mod limits;
 mod roles;

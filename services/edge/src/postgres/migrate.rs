@@ -19,6 +19,14 @@ const MIGRATIONS: &[(&str, &str)] = &[
         "0003_penalties",
         include_str!("../../migrations/0003_penalties.sql"),
     ),
+    (
+        "0004_deferred",
+        include_str!("../../migrations/0004_deferred.sql"),
+    ),
+    (
+        "0005_targets",
+        include_str!("../../migrations/0005_targets.sql"),
+    ),
 ];
 
 /// `tidings` in ASCII: the advisory lock under which one process at a time migrates.

@@ -36,10 +36,12 @@ pub const QUEUE_RECORDS: &str = "tidings_queue_records";
 pub const QUEUE_BYTES: &str = "tidings_queue_bytes";
 /// Gauge: partitions that are paused because a bound is reached.
 pub const PAUSED_PARTITIONS: &str = "tidings_paused_partitions";
-/// Gauge: chats whose messages wait in Postgres.
+/// Gauge: chats whose messages wait in Postgres, of the partitions that the worker owns.
 pub const DEFERRED_CHATS: &str = "tidings_deferred_chats";
-/// Gauge: messages that wait in Postgres.
+/// Gauge: messages that wait in Postgres, of the partitions that the worker owns.
 pub const DEFERRED_MESSAGES: &str = "tidings_deferred_messages";
+/// Counter `{platform,lane,step}`: messages that were written to Postgres, read back from it, and removed from it.
+pub const DEFERRED_MESSAGES_TOTAL: &str = "tidings_deferred_messages_total";
 /// Gauge `{platform,lane}`: age of the oldest unsettled record, in seconds.
 pub const LANE_OLDEST_AGE_SECONDS: &str = "tidings_lane_oldest_age_seconds";
 /// Histogram `{scope}`: wait for a permit, in seconds.
@@ -48,6 +50,12 @@ pub const LIMIT_WAIT_SECONDS: &str = "tidings_limit_wait_seconds";
 pub const LIMIT_TOKENS: &str = "tidings_limit_tokens";
 /// Gauge `{scope}`: what is left of a penalty, in seconds.
 pub const LIMIT_PENALTY_SECONDS: &str = "tidings_limit_penalty_seconds";
+/// Gauge `{account}`: 1 while its credential is refused.
+pub const ACCOUNT_STOPPED: &str = "tidings_account_stopped";
+/// Gauge: dead and migrated targets that a worker knows.
+pub const TARGETS: &str = "tidings_targets";
+/// Gauge `{event_type}`: 1 while would-be dead letters are held back.
+pub const DEAD_LETTERS_HELD: &str = "tidings_dead_letters_held";
 /// Gauge `{account}`: 0 closed, 1 half open, 2 open.
 pub const CIRCUIT_STATE: &str = "tidings_circuit_state";
 /// Gauge `{platform,lane,category,event_type,state}`: dead letters in the index.
@@ -91,6 +99,10 @@ const COUNTERS: &[(&str, &str)] = &[
         "Fetches of claim checks' contents, by outcome",
     ),
     (
+        DEFERRED_MESSAGES_TOTAL,
+        "Messages of deferred chats: written, loaded, removed",
+    ),
+    (
         FENCED_TOTAL,
         "Work abandoned because another worker owns it",
     ),
@@ -132,6 +144,15 @@ const GAUGES: &[(&str, &str)] = &[
         "Circuit of an account: 0 closed, 1 half open, 2 open",
     ),
     (DEAD_LETTERS, "Dead letters in the index"),
+    (
+        ACCOUNT_STOPPED,
+        "1 while an account is stopped because its credential is refused",
+    ),
+    (TARGETS, "Dead and migrated targets that the worker knows"),
+    (
+        DEAD_LETTERS_HELD,
+        "1 while an event type's would-be dead letters are held back",
+    ),
     (REQUIRED_CONSUMERS, "Workers that the load asks for"),
     (CONSUMERGROUP_LAG, "Records not yet committed"),
 ];

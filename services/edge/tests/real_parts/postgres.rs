@@ -31,7 +31,12 @@ async fn concurrent_starts_migrate_once() {
     applied.sort_unstable();
     assert_eq!(
         applied,
-        ["0001_claims", "0002_claim_partitions", "0003_penalties"]
+        [
+            "0001_claims",
+            "0002_claim_partitions",
+            "0003_penalties",
+            "0004_deferred"
+        ]
     );
     assert!(start().await.is_empty());
 }

@@ -46,6 +46,8 @@ fn fate(case: &Case<'_>, evidence: &Evidence) -> Fate {
     };
     if evidence.rejected_by_relay.contains_key(id) {
         Fate::RejectedByRelay
+    } else if evidence.deferred.contains(id) {
+        Fate::Unresolved("deferred")
     } else if !case.claims.is_empty() {
         Fate::Unresolved("claimed")
     } else if evidence.held.contains(id) {

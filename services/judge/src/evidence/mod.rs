@@ -33,6 +33,8 @@ pub struct Evidence {
     pub rejected_by_relay: HashMap<Uuid, String>,
     /// The claims of the judged messages.
     pub claims: Vec<Claim>,
+    /// Judged messages that wait in Postgres with their chats.
+    pub deferred: HashSet<Uuid>,
     /// Every call that the platform received, in order of arrival.
     pub calls: Vec<Call>,
     /// What lies in Kafka; `None` when no brokers were named.

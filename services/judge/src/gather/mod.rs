@@ -34,6 +34,7 @@ pub async fn gather(inputs: &Inputs) -> Result<Evidence, GatherError> {
     let upstream = upstream::read(&inputs.upstream_url, &inputs.scope).await?;
     let wanted: Vec<Uuid> = upstream.ledger.iter().map(|row| row.message_id).collect();
     let claims = state::read(&inputs.state_url, &wanted).await?;
+    let deferred = state::deferred(&inputs.state_url, &wanted).await?;
     let calls = simulator::read(&inputs.simulator).await?;
     let kafka = match &kafka {
         Some(kafka) => Some(kafka.read().await?),
@@ -47,6 +48,7 @@ pub async fn gather(inputs: &Inputs) -> Result<Evidence, GatherError> {
         held: upstream.held,
         rejected_by_relay: upstream.rejected,
         claims,
+        deferred,
         calls,
         kafka,
         faults: inputs.faults.clone(),

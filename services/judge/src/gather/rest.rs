@@ -25,7 +25,8 @@ struct Look {
 impl Look {
     /// Whether nothing can be outstanding. Without Kafka nobody knows what lies in the lanes.
     fn is_at_rest(self) -> bool {
-        self.outbox == 0 && self.lag == Some(0) && self.claims.open == 0
+        let ClaimCounts { open, deferred, .. } = self.claims;
+        self.outbox == 0 && self.lag == Some(0) && open == 0 && deferred == 0
     }
 }
 
@@ -87,7 +88,11 @@ mod tests {
         let rest = Look {
             outbox: 0,
             lag: Some(0),
-            claims: ClaimCounts { open: 0, all: 9 },
+            claims: ClaimCounts {
+                open: 0,
+                all: 9,
+                deferred: 0,
+            },
         };
         assert!(rest.is_at_rest());
         assert!(!Look { outbox: 1, ..rest }.is_at_rest());
@@ -99,7 +104,15 @@ mod tests {
             .is_at_rest()
         );
         assert!(!Look { lag: None, ..rest }.is_at_rest());
-        let claims = ClaimCounts { open: 1, all: 9 };
+        let claims = ClaimCounts {
+            open: 1,
+            ..rest.claims
+        };
+        assert!(!Look { claims, ..rest }.is_at_rest());
+        let claims = ClaimCounts {
+            deferred: 1,
+            ..rest.claims
+        };
         assert!(!Look { claims, ..rest }.is_at_rest());
     }
 }

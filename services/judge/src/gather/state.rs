@@ -1,5 +1,7 @@
 //! Tidings' own database: what it says became of each message.
 
+use std::collections::HashSet;
+
 use tokio_postgres::Row;
 use uuid::Uuid;
 
@@ -16,15 +18,24 @@ const CLAIMS_SQL: &str = "
       FROM tidings_delivery.claims
      WHERE resend_nonce = '' AND message_id = ANY ($1)";
 
+/// The messages of deferred chats (design §8); a database of an earlier version has no such table.
+const DEFERRED: &str = "tidings_delivery.deferred_messages";
+
+const DEFERRED_SQL: &str = "
+    SELECT message_id FROM tidings_delivery.deferred_messages WHERE message_id = ANY ($1)";
+
+const DEFERRED_COUNT_SQL: &str = "SELECT count(*) FROM tidings_delivery.deferred_messages";
+
 const COUNT_SQL: &str = "
     SELECT count(*) FILTER (WHERE state IN ('claimed', 'started')), count(*)
       FROM tidings_delivery.claims";
 
-/// How many claims there are.
+/// How many claims there are, and messages that wait in Postgres: many of those have no claim yet.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct ClaimCounts {
     pub(super) open: i64,
     pub(super) all: i64,
+    pub(super) deferred: i64,
 }
 
 /// The claims of the messages `wanted`.
@@ -34,16 +45,42 @@ pub(super) async fn read(url: &str, wanted: &[Uuid]) -> Result<Vec<Claim>, Gathe
     rows.iter().map(|row| claim(&database, row)).collect()
 }
 
+/// Which of the messages `wanted` wait in Postgres with their chats.
+pub(super) async fn deferred(url: &str, wanted: &[Uuid]) -> Result<HashSet<Uuid>, GatherError> {
+    let database = connect(url).await?;
+    if !database.has_table(DEFERRED).await? {
+        return Ok(HashSet::new());
+    }
+    let rows = database.query(DEFERRED, DEFERRED_SQL, &[&wanted]).await?;
+    rows.iter()
+        .map(|row| database.column(DEFERRED, row, 0))
+        .collect()
+}
+
 pub(super) async fn count(url: &str) -> Result<ClaimCounts, GatherError> {
     let database = connect(url).await?;
     let rows = database.query(CLAIMS, COUNT_SQL, &[]).await?;
     let Some(row) = rows.first() else {
-        return Ok(ClaimCounts { open: 0, all: 0 });
+        return Ok(ClaimCounts {
+            open: 0,
+            all: 0,
+            deferred: 0,
+        });
     };
     Ok(ClaimCounts {
         open: database.column(CLAIMS, row, 0)?,
         all: database.column(CLAIMS, row, 1)?,
+        deferred: count_deferred(&database).await?,
     })
+}
+
+async fn count_deferred(database: &Database) -> Result<i64, GatherError> {
+    if !database.has_table(DEFERRED).await? {
+        return Ok(0);
+    }
+    let rows = database.query(DEFERRED, DEFERRED_COUNT_SQL, &[]).await?;
+    rows.first()
+        .map_or(Ok(0), |row| database.column(DEFERRED, row, 0))
 }
 
 async fn connect(url: &str) -> Result<Database, GatherError> {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -14,13 +14,16 @@ use rdkafka::consumer::{BaseConsumer, Consumer};
 use tokio::net::TcpStream;
 
 use super::{NotYet, PartLog, java, run_tool};
+use crate::addresses::Detour;
 use crate::error::StackError;
 use crate::part::Part;
 use crate::process::Launch;
 use crate::programs;
 
 /// Clients' and the controller's.
-pub(super) const PORTS: usize = 2;
+const PORTS: usize = 2;
+/// The detour's: the broker's listener, and where a proxy before it stands.
+const DETOUR_PORTS: usize = 2;
 const SETTINGS: &str = include_str!("../../files/kafka.properties");
 const LOGGING: &str = include_str!("../../files/log4j2.properties");
 const SETTINGS_FILE: &str = "server.properties";
@@ -31,23 +34,45 @@ pub(crate) struct Kafka {
     java: PathBuf,
     jars: PathBuf,
     folder: PathBuf,
+    detour: bool,
 }
 
 impl Kafka {
     pub(crate) const HEAP: &str = "-Xmx512m";
 
-    /// With its files in `folder`, which exists.
-    pub(crate) fn new(folder: PathBuf, cache: Option<&Path>) -> Result<Self, StackError> {
+    /// With its files in `folder`, which exists, and with a [`Detour`] if `detour`.
+    pub(crate) fn new(
+        folder: PathBuf,
+        cache: Option<&Path>,
+        detour: bool,
+    ) -> Result<Self, StackError> {
         Ok(Self {
             java: programs::java()?,
             jars: programs::kafka_folder(cache)?,
             folder,
+            detour,
         })
+    }
+
+    pub(super) fn port_count(&self) -> usize {
+        PORTS + if self.detour { DETOUR_PORTS } else { 0 }
     }
 
     /// The bootstrap servers.
     pub(crate) fn brokers(ports: &[u16]) -> String {
         format!("127.0.0.1:{}", super::first(ports))
+    }
+
+    /// The detour, if it was started with one.
+    pub(crate) fn detour(ports: &[u16]) -> Option<Detour> {
+        let &[listener, proxy] = ports.get(PORTS..)? else {
+            return None;
+        };
+        let loopback = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        Some(Detour {
+            proxy: loopback(proxy),
+            broker: loopback(listener),
+        })
     }
 
     /// The settings that hold wherever it runs, without its addresses.
@@ -136,10 +161,15 @@ fn settings(ports: &[u16]) -> String {
         Kafka::brokers(ports),
         ports.get(1).copied().unwrap_or_default(),
     );
+    let (mut listeners, mut advertised) = (String::new(), String::new());
+    if let Some(Detour { proxy, broker }) = Kafka::detour(ports) {
+        listeners = format!(",DETOUR://{broker}");
+        advertised = format!(",DETOUR://{proxy}");
+    }
     format!(
         "{SETTINGS}\n\
-         listeners=CLIENT://{clients},CONTROLLER://127.0.0.1:{controller}\n\
-         advertised.listeners=CLIENT://{clients}\n\
+         listeners=CLIENT://{clients},CONTROLLER://127.0.0.1:{controller}{listeners}\n\
+         advertised.listeners=CLIENT://{clients}{advertised}\n\
          controller.quorum.voters=1@127.0.0.1:{controller}\n"
     )
 }

@@ -47,7 +47,7 @@ impl Server {
     pub(crate) fn port_count(&self) -> usize {
         match self {
             Server::Postgres(_) | Server::Registry(_) => 1,
-            Server::Kafka(_) => kafka::PORTS,
+            Server::Kafka(kafka) => kafka.port_count(),
             Server::Jaeger(_) => jaeger::PORTS,
         }
     }

@@ -18,10 +18,14 @@ pub(crate) enum Step {
     DeadLetter,
     Release,
     Commit,
+    Defer,
+    Load,
+    Undefer,
+    Close,
 }
 
 impl Step {
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 12] = [
         Self::Claim,
         Self::Start,
         Self::Call,
@@ -30,6 +34,10 @@ impl Step {
         Self::DeadLetter,
         Self::Release,
         Self::Commit,
+        Self::Defer,
+        Self::Load,
+        Self::Undefer,
+        Self::Close,
     ];
 }
 

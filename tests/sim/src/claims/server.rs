@@ -46,6 +46,7 @@ impl World {
                 fence,
                 tried,
             } => self.release(reference.worker, message, fence, tried),
+            Statement::Deferring(asked) => self.begin_deferring(reference, asked),
         }
     }
 
@@ -83,6 +84,7 @@ impl World {
                 partition,
                 generation,
                 epoch,
+                deferred: self.claims.deferrals.of_partition(self.now, partition),
             };
             self.tell_worker(200, 2 * MILLI, reference.worker, news);
         }
@@ -221,7 +223,7 @@ impl World {
         }
     }
 
-    fn release(&mut self, worker: WorkerRef, message: usize, fence: i64, tried: Tried) {
+    pub(super) fn release(&mut self, worker: WorkerRef, message: usize, fence: i64, tried: Tried) {
         let before = self.claims.rows.get(&message).copied();
         self.claims.release(self.now, worker, message, fence, tried);
         if let Some(after) = self.claims.rows.get(&message).copied() {

@@ -3,7 +3,7 @@
 
 use tidings_delivery::{ClaimOutcome, Event, Moment, PartitionId, Settlement, SlotId};
 
-use super::{ClaimAsk, Tried};
+use super::{ClaimAsk, Deferring, Tried};
 use crate::dispatcher::{WorkerNews, WorkerRef};
 use crate::happening::Happening;
 use crate::times::{MILLI, SECOND, STATEMENT_DEADLINE};
@@ -46,6 +46,8 @@ pub(crate) enum Statement {
         fence: i64,
         tried: Tried,
     },
+    /// About a deferred chat.
+    Deferring(Deferring),
 }
 
 /// What happens in the server.
@@ -58,6 +60,12 @@ pub(crate) enum ClaimStep {
         slot: SlotId,
         asked_at: Moment,
         ask: ClaimAsk,
+        restarts: u64,
+    },
+    /// A statement about a deferred chat that holds the epoch.
+    Deferring {
+        reference: StatementRef,
+        asked: Deferring,
         restarts: u64,
     },
 }
@@ -139,6 +147,17 @@ impl World {
                 let outcome = self.take(reference.worker, &ask);
                 self.unshare(ask.partition);
                 self.answer_claim(reference, slot, asked_at, outcome);
+            }
+            ClaimStep::Deferring {
+                reference,
+                asked,
+                restarts,
+            } => {
+                if self.claims.restarts == restarts {
+                    self.carry_out(reference, asked);
+                } else {
+                    self.fail_statement(reference);
+                }
             }
         }
     }

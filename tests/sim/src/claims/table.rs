@@ -8,7 +8,7 @@ use tidings_delivery::{Answer, ClaimOutcome, Grant, PartitionId, Settlement};
 use crate::dispatcher::WorkerRef;
 use crate::times::LEASE;
 
-use super::StatementRef;
+use super::{Deferrals, StatementRef};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
@@ -61,6 +61,7 @@ pub(crate) struct Taken {
 pub(crate) struct Claims {
     pub(crate) rows: BTreeMap<usize, Row>,
     pub(crate) epochs: BTreeMap<PartitionId, i64>,
+    pub(crate) deferrals: Deferrals,
     /// Statements that hold a partition's epoch row FOR SHARE.
     shares: BTreeMap<PartitionId, usize>,
     /// Bumps that wait for those.

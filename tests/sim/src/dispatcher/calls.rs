@@ -59,6 +59,7 @@ impl World {
             message,
         ));
         self.check(invariants::predecessors_have_their_end(self, message));
+        self.check(invariants::a_held_chat_is_not_called(self, to, message));
         self.check(invariants::one_at_a_time_in_a_chat(
             &self.ledger,
             to,
@@ -188,6 +189,7 @@ impl World {
         );
         let event = Event::Answered {
             slot,
+            called: true,
             verdict,
             reason: Arc::from("the platform's words"),
         };

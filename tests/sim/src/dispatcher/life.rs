@@ -3,7 +3,10 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use tidings_delivery::{Limits, Machine, Options, RetryProfile, RetryProfiles, Timing, Waits};
+use tidings_delivery::{
+    CircuitOptions, DeadLetterLimitOptions, Limits, Machine, Options, RetryProfile, RetryProfiles,
+    TargetOptions, Timing, Waits,
+};
 
 use super::{Leaving, Phase, Worker, WorkerNews, WorkerRef};
 use crate::happening::Happening;
@@ -22,13 +25,16 @@ pub(crate) fn draw_limits(random: &mut Random) -> Limits {
     Limits {
         records: random.between(2, 60) as usize,
         bytes: 1_000_000,
-        records_per_chat: random.between(2, 20) as usize,
+        records_per_chat: random.between(1, 20) as usize,
+        load_batch: random.between(1, 10) as usize,
+        loads: random.between(1, 3) as usize,
+        deferred_chats: random.pick(&[0, 1, 3, 1_000, 1_000, 1_000]),
         calls: random.between(1, 8) as usize,
         calls_per_account: random.between(1, 5) as usize,
     }
 }
 
-fn options(limits: Limits, seed: u64) -> Options {
+fn options(limits: Limits, hold_in_memory: u64, seed: u64) -> Options {
     Options {
         limits,
         timing: Timing {
@@ -36,6 +42,7 @@ fn options(limits: Limits, seed: u64) -> Options {
             lease: Duration::from_micros(LEASE),
             lease_margin: Duration::from_micros(LEASE_MARGIN),
             storage_retry: Duration::from_micros(STORAGE_RETRY),
+            hold_in_memory: Duration::from_micros(hold_in_memory),
         },
         retries: RetryProfiles {
             standard: RetryProfile {
@@ -47,7 +54,28 @@ fn options(limits: Limits, seed: u64) -> Options {
                 ..RetryProfile::standard()
             },
             broken_account: Duration::from_secs(2),
+            refusals_to_stop: 1,
+            refused_rest: Duration::from_millis(300),
             ..RetryProfiles::default()
+        },
+        circuit: CircuitOptions {
+            window: 10,
+            min_outcomes: 4,
+            wait: Duration::from_millis(500),
+            wait_max: Duration::from_secs(2),
+            ramp_step: Duration::from_millis(200),
+            ..CircuitOptions::default()
+        },
+        targets: TargetOptions {
+            capacity: 4,
+            first_probe: Duration::from_secs(2),
+            probe_all: true,
+        },
+        dead_letter_limit: DeadLetterLimitOptions {
+            min_outcomes: 2,
+            wait: Duration::from_secs(2),
+            wait_max: Duration::from_secs(4),
+            ..DeadLetterLimitOptions::default()
         },
         seed,
     }
@@ -63,7 +91,7 @@ impl Worker {
             unheard: VecDeque::new(),
             cut_from_kafka_until: 0,
             cut_from_postgres_until: 0,
-            machine: Machine::new(options(limits, 0)),
+            machine: Machine::new(options(limits, 0, 0)),
             moment_ahead: 0,
             wall_skew_micros: 0,
             wishes: BTreeMap::new(),
@@ -94,7 +122,7 @@ impl World {
         let life = self.last_life;
         let seed = self.random.next();
         let mut worker = Worker::new(self.limits);
-        worker.machine = Machine::new(options(self.limits, seed));
+        worker.machine = Machine::new(options(self.limits, self.settings.hold_in_memory, seed));
         worker.life = life;
         worker.alive = true;
         worker.moment_ahead = self.random.between(0, 1_000_000 * SECOND);

@@ -1,13 +1,14 @@
 //! Partitions come and go: an epoch is bumped before anything is fetched, a revocation is drained before it is granted,
 //! commits go out together.
 
-use tidings_delivery::{Event, PartitionId};
+use tidings_delivery::{DeferredChat, Event, PartitionId};
 
 use super::{Assignment, Leaving, Phase, WorkerNews, WorkerRef};
 use crate::claims::Statement;
 use crate::happening::Happening;
 use crate::kafka::Owner;
 use crate::times::{COMMIT_INTERVAL, DRAIN_DEADLINE, EPOCH_RETRY, MILLI, SECOND};
+use crate::trace::note;
 use crate::world::World;
 
 impl World {
@@ -37,6 +38,7 @@ impl World {
             next_offset: self.kafka.committed[&id],
             watermark: None,
             paused: false,
+            begins: self.kafka.committed[&id],
         };
         self.workers[to.worker].assignments.insert(id, assignment);
         self.ask_epoch(to, id, generation);
@@ -58,7 +60,7 @@ impl World {
         number: u64,
         id: PartitionId,
         generation: u64,
-        epoch: i64,
+        (epoch, deferred): (i64, Vec<DeferredChat>),
     ) {
         let asked = self.workers[to.worker].statements.remove(&number);
         if asked.is_none() || !self.holds(to, id, generation) {
@@ -70,9 +72,28 @@ impl World {
         let event = Event::Assigned {
             partition: id,
             epoch,
+            deferred,
         };
         self.tell(to, event);
         self.fetch_soon(to);
+        // The broker is asked, again and again if it does not answer.
+        let slow = self.faults() && self.random.chance(200);
+        let most = if slow { 3 * SECOND } else { 5 * MILLI };
+        self.tell_worker(0, most, to, WorkerNews::Begins(id, generation));
+    }
+
+    pub(super) fn begins(&mut self, to: WorkerRef, id: PartitionId, generation: u64) {
+        if !self.holds(to, id, generation) {
+            return;
+        }
+        if let Some(begins) = self.assignment(to, id).map(|a| a.begins) {
+            note!(self, "{to}: {id:?} begins at {begins}");
+            let event = Event::Begins {
+                partition: id,
+                offset: begins as i64,
+            };
+            self.tell(to, event);
+        }
     }
 
     /// Unanswered: the machine, or the assignment, asks again.
@@ -248,6 +269,7 @@ fn unanswered(statement: &Statement) -> Option<Event> {
             slot: *slot,
             answer,
         }),
+        Statement::Deferring(asked) => Some(asked.refused(false)),
         Statement::Release { .. } | Statement::Bump { .. } => None,
     }
 }

@@ -1,6 +1,7 @@
 //! Workers around the real machine: one process each, with its own monotonic zero and its own wrong wall clock.
 
 mod calls;
+mod deferrals;
 mod life;
 mod membership;
 mod news;
@@ -51,7 +52,7 @@ impl World {
     }
 
     /// Hands one event to the machine and performs what it wants done.
-    fn tell(&mut self, to: WorkerRef, event: Event) {
+    pub(crate) fn tell(&mut self, to: WorkerRef, event: Event) {
         let now = Now {
             moment: self.moment(to.worker),
             wall_micros: self.wall_micros(to.worker),
@@ -100,6 +101,7 @@ impl World {
     /// Whether nothing is left in a worker's machine.
     pub(crate) fn is_idle(&self, worker: usize) -> bool {
         let worker = &self.workers[worker];
-        worker.alive && worker.machine.load().records == 0
+        let load = worker.machine.load();
+        worker.alive && load.records == 0 && load.deferred_chats == 0
     }
 }

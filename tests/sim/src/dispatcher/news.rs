@@ -1,6 +1,8 @@
 //! What workers get to know, and when: a frozen one when it thaws, a dead one never.
 
-use tidings_delivery::{Event, PartitionId, PermitId, SlotId};
+use std::sync::Arc;
+
+use tidings_delivery::{DeferredChat, Event, PartitionId, PermitId, SlotId};
 use tidings_platforms::Verdict;
 
 use super::permits::PermitNews;
@@ -17,7 +19,21 @@ pub(crate) enum WorkerNews {
         partition: PartitionId,
         generation: u64,
         epoch: i64,
+        deferred: Vec<DeferredChat>,
     },
+    /// Where an assignment is fetched from.
+    Begins(PartitionId, u64),
+    /// Rows of a deferred chat: their offsets and messages.
+    Rows {
+        number: u64,
+        partition: PartitionId,
+        epoch: i64,
+        chat: Arc<str>,
+        rows: Vec<(usize, usize)>,
+        more: bool,
+    },
+    /// An operator's word about a deferred chat.
+    Operator(PartitionId, Arc<str>),
     StatementDeadline(u64),
     AskEpoch(PartitionId, u64),
     Assigned(PartitionId, u64),
@@ -94,7 +110,30 @@ impl World {
                 partition,
                 generation,
                 epoch,
-            } => self.epoch_known(to, number, partition, generation, epoch),
+                deferred,
+            } => self.epoch_known(to, number, partition, generation, (epoch, deferred)),
+            WorkerNews::Begins(partition, generation) => self.begins(to, partition, generation),
+            WorkerNews::Rows {
+                number,
+                partition,
+                epoch,
+                chat,
+                rows,
+                more,
+            } => {
+                if self.workers[to.worker].statements.remove(&number).is_some() {
+                    let records = self.rows_arrive(to, partition, &rows);
+                    let event = Event::Loaded {
+                        partition,
+                        epoch,
+                        chat,
+                        records,
+                        more,
+                    };
+                    self.tell(to, event);
+                }
+            }
+            WorkerNews::Operator(partition, chat) => self.look_at_marker(to, partition, chat),
             WorkerNews::StatementDeadline(number) => self.give_statement_up(to, number),
             WorkerNews::AskEpoch(partition, generation) => {
                 self.ask_epoch(to, partition, generation);

@@ -1,10 +1,10 @@
 //! Effects, performed. A new one does not compile until it has its arm here.
 
-use tidings_delivery::{Effect, Outcome, PartitionId, Settlement, SlotId};
+use tidings_delivery::{CircuitState, Effect, Outcome, PartitionId, Settlement, SlotId};
 
 use super::{Held, Phase, WorkerNews, WorkerRef};
 use crate::chaos::Step;
-use crate::claims::{ClaimAsk, Statement, Tried};
+use crate::claims::{ClaimAsk, Deferring, LoadAsk, Statement, Tried};
 use crate::invariants;
 use crate::kafka::Record;
 use crate::times::{MILLI, SECOND};
@@ -55,17 +55,70 @@ impl World {
             } => self.ask_settle(to, slot, settlement, fence),
             Effect::DeadLetter { slot, .. } => self.dead_letter(to, slot),
             Effect::Release { .. } => self.ask_release(to, effect),
+            Effect::Defer { .. } => self.ask_defer(to, effect),
+            Effect::Load {
+                partition,
+                epoch,
+                chat,
+                after,
+                below,
+                limit,
+            } => {
+                let ask = LoadAsk {
+                    partition,
+                    epoch,
+                    chat,
+                    after,
+                    below,
+                    limit,
+                };
+                self.ask_deferring(to, Step::Load, Deferring::Load(ask));
+            }
+            Effect::Undefer {
+                slot,
+                partition,
+                epoch,
+                offset,
+            } => {
+                let asked = Deferring::Undefer {
+                    slot,
+                    partition,
+                    epoch,
+                    offset: offset as usize,
+                };
+                self.ask_deferring(to, Step::Undefer, asked);
+            }
+            Effect::CloseDeferral {
+                partition,
+                epoch,
+                chat,
+            } => {
+                let asked = Deferring::Close {
+                    partition,
+                    epoch,
+                    chat,
+                };
+                self.ask_deferring(to, Step::Close, asked);
+            }
             Effect::Commit { partition, offset } => self.commit(to, partition, offset),
             Effect::Pause(id) => self.pause(to, id, true),
             Effect::Resume(id) => self.pause(to, id, false),
             Effect::Drained(id) => self.abandon(to, id),
             Effect::FencedPartition(id) => self.fenced(to, id),
             Effect::AccountBroken { .. } => self.counts.add("accounts rested"),
+            Effect::AccountMended(_) => self.counts.add("accounts mended"),
+            Effect::Circuit { state, .. } => self.counts.add(match state {
+                CircuitState::Open { .. } => "circuits opened",
+                CircuitState::HalfOpen => "circuits half opened",
+                CircuitState::Closed => "circuits closed",
+            }),
+            Effect::Remember { .. } => self.counts.add("targets remembered"),
+            Effect::DeadLettersHeld { .. } => self.counts.add("dead letters held"),
             Effect::Finish { slot, outcome, .. } => self.finish(to, slot, outcome),
         }
     }
 
-    fn held(&self, to: WorkerRef, slot: SlotId) -> Option<&Held> {
+    pub(super) fn held(&self, to: WorkerRef, slot: SlotId) -> Option<&Held> {
         self.workers[to.worker].slots.get(&slot)
     }
 
@@ -77,7 +130,7 @@ impl World {
     }
 
     /// Whether a record's assignment still is the worker's, and not being taken back.
-    fn may_begin(&self, to: WorkerRef, slot: SlotId) -> invariants::Checked {
+    pub(super) fn may_begin(&self, to: WorkerRef, slot: SlotId) -> invariants::Checked {
         let owned = self.held(to, slot).is_some_and(|held| {
             let assignment = self.workers[to.worker].assignments.get(&held.partition);
             assignment.is_some_and(|assignment| {
@@ -130,6 +183,7 @@ impl World {
             message,
             end,
             self.wall_micros(to.worker),
+            self.was_given_up(message),
         ));
         self.spring(to, Step::Settle);
         let attempt = self.held(to, slot).and_then(|held| held.attempt);
@@ -216,6 +270,7 @@ impl World {
     }
 
     fn pause(&mut self, to: WorkerRef, id: PartitionId, paused: bool) {
+        note!(self, "{to}: {id:?} paused: {paused}");
         let assignments = &mut self.workers[to.worker].assignments;
         if let Some(assignment) = assignments.get_mut(&id) {
             assignment.paused = paused;
@@ -235,6 +290,7 @@ impl World {
             Outcome::Duplicate(_) => self.counts.add("duplicates suppressed"),
             Outcome::Handed => self.counts.add("records left to the next owner"),
             Outcome::Fenced => self.counts.add("records left to another worker"),
+            Outcome::Deferred => self.counts.add("records left to Postgres"),
             Outcome::Settled(_) | Outcome::Poison => {}
         }
         self.workers[to.worker].slots.remove(&slot);

@@ -86,6 +86,43 @@ impl World {
         self.tell(to, Event::Arrived(arrival));
     }
 
+    /// Loaded rows get slots of their own.
+    pub(super) fn rows_arrive(
+        &mut self,
+        to: WorkerRef,
+        partition: PartitionId,
+        rows: &[(usize, usize)],
+    ) -> Vec<Arrival> {
+        let assignments = &self.workers[to.worker].assignments;
+        let generation = assignments.get(&partition).map_or(0, |a| a.generation);
+        let mut records = Vec::new();
+        for (offset, message) in rows {
+            self.last_slot += 1;
+            let slot = SlotId(self.last_slot);
+            let held = Held {
+                partition,
+                generation,
+                offset: *offset,
+                record: Record::Message(*message),
+                attempt: None,
+            };
+            self.workers[to.worker].slots.insert(slot, held);
+            let content = if self.waits_for_schema(to, slot, held) {
+                Content::Waiting
+            } else {
+                self.content(held.record)
+            };
+            records.push(Arrival {
+                slot,
+                partition,
+                offset: *offset as i64,
+                bytes: 100,
+                content,
+            });
+        }
+        records
+    }
+
     /// A record that can be read still waits behind one of its key that can not be yet.
     fn waits_for_schema(&mut self, to: WorkerRef, slot: SlotId, held: Held) -> bool {
         let Record::Message(message) = held.record else {
@@ -130,8 +167,10 @@ impl World {
         let message = &self.ledger.messages[message];
         let account = format!("sim:a{}", message.account());
         Content::Message(Delivery {
-            chat: Arc::from(format!("{account}:{}", message.chat)),
+            chat: message.chat_key(),
             account: Arc::from(account),
+            thread: None,
+            event_type: Arc::from("order.shipped"),
             expires_at_micros: message.expires_at_micros,
             class: Class::ALL[message.chat % Class::ALL.len()],
             on_unknown: if message.park {
@@ -140,6 +179,7 @@ impl World {
                 OnUnknown::Resend
             },
             retry: message.retry,
+            hold_on_dead: message.chat.is_multiple_of(3),
         })
     }
 }

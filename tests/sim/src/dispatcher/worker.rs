@@ -77,6 +77,8 @@ pub(super) struct Assignment {
     pub(super) generation: u64,
     pub(super) phase: Phase,
     pub(super) next_offset: usize,
+    /// What was committed when it began.
+    pub(super) begins: usize,
     /// The newest that the machine asked to commit.
     pub(super) watermark: Option<usize>,
     pub(super) paused: bool,

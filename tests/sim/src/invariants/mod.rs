@@ -4,6 +4,7 @@
 
 mod calls;
 mod claims;
+mod deferrals;
 mod permits;
 mod posts;
 mod relay;
@@ -20,6 +21,10 @@ pub(crate) use claims::{
     a_fence_only_grows, an_assignment_has_an_epoch_of_its_own, no_claim_of_an_old_epoch_succeeds,
     no_claim_while_another_holds_one, started_is_taken_back_only_when_nothing_was_posted,
     started_is_the_holders_alone,
+};
+pub(crate) use deferrals::{
+    a_held_chat_is_not_called, a_row_goes_only_with_its_end, a_row_has_its_marker,
+    loads_are_bounded, no_deferral_of_an_old_epoch_succeeds, nothing_stays_deferred,
 };
 pub(crate) use permits::{
     a_limited_call_has_its_permit, a_wish_has_its_own_number, an_idle_worker_wants_nothing,

@@ -6,7 +6,8 @@ use crate::kafka::Record;
 use crate::ledger::{Ledger, Told};
 use crate::world::World;
 
-/// Design §7: "the commit is the contiguous low watermark": it never passes a record without its end.
+/// Design §7: "the commit is the contiguous low watermark": it never passes a record without its end, but (§8) for one
+/// that is deferred, once that is committed.
 pub(crate) fn commit_passes_only_what_has_its_end(
     world: &World,
     partition: PartitionId,
@@ -15,7 +16,10 @@ pub(crate) fn commit_passes_only_what_has_its_end(
     let log = &world.kafka.logs[&partition];
     let open = (0..offset).find(|at| match log[*at] {
         Record::Poison => !world.kafka.dead_letters.contains(&(partition, *at)),
-        Record::Message(message) => world.claims.settlement(message).is_none(),
+        Record::Message(message) => {
+            let row = world.claims.deferrals.row_of(partition, message);
+            world.claims.settlement(message).is_none() && row.is_none()
+        }
     });
     holds(
         open.is_none(),
@@ -111,6 +115,14 @@ pub(crate) fn dead_letters_are_kept_before_they_settle(
     )
 }
 
+/// A dead target is remembered: what one message was told counts for all that go there, also from chats that moved there.
+fn said_of_account(ledger: &Ledger, message: usize, word: &str) -> bool {
+    let account = ledger.messages[message].account();
+    ledger.attempts.iter().any(|attempt| {
+        attempt.verdict == word && ledger.messages[attempt.message].account() == account
+    })
+}
+
 /// Design §8, "one table": an end other than `Delivered` is what the platform said, or the clock of the worker that
 /// looked last (`wall_micros`).
 pub(crate) fn an_end_has_its_cause(
@@ -118,6 +130,7 @@ pub(crate) fn an_end_has_its_cause(
     message: usize,
     end: Settlement,
     wall_micros: i64,
+    given_up: bool,
 ) -> Checked {
     let said = |word: &str| {
         ledger
@@ -128,10 +141,14 @@ pub(crate) fn an_end_has_its_cause(
         Settlement::Expired => ledger.messages[message]
             .expires_at_micros
             .is_some_and(|at| at <= wall_micros),
-        Settlement::Undeliverable => said("dead_target"),
+        Settlement::Undeliverable => said_of_account(ledger, message, "dead_target"),
         Settlement::Rejected => said("rejected"),
         Settlement::DeadLettered => {
-            said("transient") || said("unknown") || said("unrecognised") || said("migrated")
+            said("transient")
+                || said("unknown")
+                || said("unrecognised")
+                || said("migrated")
+                || given_up
         }
         Settlement::Delivered | Settlement::Parked => true,
         Settlement::Discarded => false,

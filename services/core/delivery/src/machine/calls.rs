@@ -39,16 +39,17 @@ impl Machine {
     }
 
     fn may_call(&mut self, account: AccountId, now: Now) -> bool {
-        let places = self.calls_limit(account);
-        let state = self.accounts.get(account);
         self.calls < self.options.limits.calls
-            && state.calling < places
-            && state.held_until <= now.moment
+            && self.account_has_room(account)
+            && self.accounts.get(account).held_until <= now.moment
     }
 
     /// The last look before a call: expiry, the chat's hold, the lease.
     fn start(&mut self, id: SlotId, account: AccountId, now: Now, effects: &mut Vec<Effect>) {
-        if self.expire(id, now, effects) || self.wait_for_chat(id, now, effects) {
+        if self.expire(id, now, effects)
+            || self.ends_given_up(id, now, effects)
+            || self.wait_for_chat(id, now, effects)
+        {
             return;
         }
         if !self.permit_allows(id, now) {
@@ -66,6 +67,7 @@ impl Machine {
         };
         self.calls += 1;
         self.accounts.get(account).calling += 1;
+        self.count_call(id, account);
         match on_unknown {
             OnUnknown::Park => {
                 self.set_stage(id, Stage::Starting);
@@ -73,6 +75,16 @@ impl Machine {
             }
             OnUnknown::Resend => self.call(id, effects),
         }
+    }
+
+    /// An operator gave its chat up since it was claimed.
+    fn ends_given_up(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) -> bool {
+        let Some(reason) = self.given_up(id) else {
+            return false;
+        };
+        self.step_back(id, effects);
+        self.give_up(id, Category::Exhausted, reason, now, effects);
+        true
     }
 
     /// A hold applies to all lanes of the chat (design §8).
@@ -194,6 +206,7 @@ impl Machine {
         let next = self.decide(id, &verdict, now);
         match next {
             Next::Settle(settlement) => {
+                self.tell_dead_letter_limit(id, settlement, now, effects);
                 self.leave_call(id, now, effects);
                 let posted = platform_message_id(verdict);
                 let reason = match settlement {
@@ -207,6 +220,7 @@ impl Machine {
                 };
                 self.settle(id, settlement, posted, reason, effects);
             }
+            Next::DeadLetter(category) if self.held_back(id, category, &reason, now, effects) => {}
             Next::DeadLetter(category) => {
                 self.leave_call(id, now, effects);
                 self.give_up(id, category, reason, now, effects);
@@ -260,7 +274,7 @@ impl Machine {
 
     /// The same message again at `at`: the chat waits behind it. What is known of the attempt is written at once, so that
     /// neither the count nor "it was not posted" is lost with this worker; the renewal does it.
-    fn retry_at(&mut self, id: SlotId, at: Moment, now: Now, effects: &mut Vec<Effect>) {
+    pub(super) fn retry_at(&mut self, id: SlotId, at: Moment, now: Now, effects: &mut Vec<Effect>) {
         if self.leaving(id) {
             self.leave_call(id, now, effects);
             self.hand_over(id, effects);
@@ -307,6 +321,7 @@ impl Machine {
             }
             HoldScope::Unnamed => self.hold_unnamed(chat, account, until, now),
         }
+        self.defer_what_rests(effects);
         self.retry_at(id, until, now, effects);
     }
 
@@ -331,31 +346,10 @@ impl Machine {
         *held = (*held).max(until);
     }
 
-    fn hold_account(&mut self, account: AccountId, until: Moment) {
+    pub(super) fn hold_account(&mut self, account: AccountId, until: Moment) {
         let state = self.accounts.get(account);
         state.held_until = state.held_until.max(until);
         self.wake_at(until, Timer::Account(account));
-    }
-
-    fn rest_account(
-        &mut self,
-        id: SlotId,
-        wait: Duration,
-        reason: Arc<str>,
-        now: Now,
-        effects: &mut Vec<Effect>,
-    ) {
-        let Some((_, account)) = self.chat_and_account(id) else {
-            return;
-        };
-        let until = now.moment.after(wait);
-        self.hold_account(account, until);
-        effects.push(Effect::AccountBroken {
-            account: Arc::clone(&self.accounts.get(account).name),
-            wait,
-            reason,
-        });
-        self.retry_at(id, until, now, effects);
     }
 
     fn target(&self, id: SlotId) -> Option<Arc<str>> {
@@ -378,6 +372,7 @@ impl Machine {
         let Some((_, account)) = self.chat_and_account(id) else {
             return;
         };
+        self.discount_call(id);
         let was_full = self.calls >= self.options.limits.calls;
         self.calls -= 1;
         self.accounts.get(account).calling -= 1;

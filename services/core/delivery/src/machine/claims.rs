@@ -19,6 +19,10 @@ const BUSY_LOOK: Duration = Duration::from_secs(1);
 
 impl Machine {
     pub(super) fn queue_for_admission(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+        // A loaded one whose schema is being fetched keeps its place.
+        if self.stage_is(id, &Stage::Unresolved) {
+            return;
+        }
         let Some(account) = self.set_stage(id, Stage::Admission) else {
             return;
         };
@@ -37,13 +41,20 @@ impl Machine {
     }
 
     fn admit_class(&mut self, account: AccountId, class: Class, effects: &mut Vec<Effect>) {
-        let places = self.calls_limit(account) * ADMITTED_PER_CALL;
+        let places = self.places(account) * ADMITTED_PER_CALL;
         let class = class.index();
         while self.accounts.get(account).admitted[class] < places {
             let Some(id) = self.accounts.get(account).waiting[class].pop_front() else {
                 return;
             };
-            if self.stage_is(id, &Stage::Admission) {
+            if !self.stage_is(id, &Stage::Admission) {
+                continue;
+            }
+            if let Some(until) = self.long_hold(account)
+                && let Some(key) = self.deferrable(id)
+            {
+                self.defer_chat(&key, Some(until), "its account rests", effects);
+            } else {
                 self.accounts.get(account).admitted[class] += 1;
                 self.ask_permit_and_claim(id, account, effects);
             }
@@ -51,7 +62,11 @@ impl Machine {
     }
 
     pub(super) fn calls_limit(&mut self, account: AccountId) -> usize {
-        let own = self.accounts.get(account).calls_limit;
+        let state = self.accounts.get(account);
+        if state.refusals.is_stopped() {
+            return 1;
+        }
+        let own = state.calls_limit;
         own.unwrap_or(self.options.limits.calls_per_account)
     }
 
@@ -95,7 +110,7 @@ impl Machine {
             ClaimOutcome::Settled(settlement) => {
                 self.step_back(id, effects);
                 self.advance_chat(id, effects);
-                self.finish(id, Outcome::Duplicate(settlement), effects);
+                self.end(id, Outcome::Duplicate(settlement), effects);
             }
             ClaimOutcome::Busy { wait } => {
                 self.forget_claim(id);
@@ -137,8 +152,20 @@ impl Machine {
             self.give_up(id, Category::Unknown, reason.into(), now, effects);
             return;
         }
+        if let Some(reason) = self.given_up(id) {
+            self.step_back(id, effects);
+            self.give_up(id, Category::Exhausted, reason, now, effects);
+            return;
+        }
         if not_before > now.moment {
             self.hold(id, not_before, effects);
+            return;
+        }
+        if self.ends_at_a_dead_target(id, effects) {
+            return;
+        }
+        if let Some(until) = self.held_with_its_type(id, now) {
+            self.hold(id, until, effects);
             return;
         }
         // What waits for its permit must not spend one on a message that nobody wants any more.
@@ -161,9 +188,21 @@ impl Machine {
         self.hand_over(id, effects);
     }
 
-    /// Leaves the account's places and waits until `at`.
+    /// Leaves the account's places and waits until `at`: in memory, or in Postgres when that is long.
     pub(super) fn hold(&mut self, id: SlotId, at: Moment, effects: &mut Vec<Effect>) {
         self.set_stage(id, Stage::Held);
+        if self.is_long(at)
+            && let Some(key) = self.deferrable(id)
+        {
+            self.step_back(id, effects);
+            self.defer_chat(
+                &key,
+                Some(at),
+                "its head waits for its next attempt",
+                effects,
+            );
+            return;
+        }
         self.wake_at(at, Timer::Slot(id));
         self.step_back(id, effects);
     }
@@ -258,7 +297,10 @@ impl Machine {
             | Stage::Armed
             | Stage::Calling
             | Stage::Settling { .. }
-            | Stage::DeadLettering(_) => {}
+            | Stage::DeadLettering(_)
+            | Stage::Holding(_)
+            | Stage::Deferring { .. }
+            | Stage::Undeferring(_) => {}
         }
     }
 

@@ -1,6 +1,6 @@
 //! A partition leaves: nothing new starts, what is on its way gets its end here or goes to the next owner.
 
-use super::slot::{Slot, Stage};
+use super::slot::{Origin, Slot, Stage};
 use super::{Machine, Partition};
 use crate::account::AccountId;
 use crate::{Effect, Outcome, PartitionId, SlotId};
@@ -25,7 +25,8 @@ impl Machine {
         if let Some(partition) = self.remove_partition(id) {
             for slot in partition.slots {
                 if let Some(slot) = self.slots.get_mut(&slot) {
-                    slot.position = None;
+                    let was = std::mem::replace(&mut slot.origin, Origin::Gone);
+                    self.rows -= usize::from(was.is_row());
                 }
             }
         }
@@ -64,6 +65,7 @@ impl Machine {
     /// Drops what waits, keeps what has an answer to come.
     fn let_go(&mut self, id: PartitionId, effects: &mut Vec<Effect>) {
         self.chats.retain(|(partition, _), _| *partition != id);
+        self.deferrals.forget(id);
         let Some(partition) = self.partitions.get_mut(&id) else {
             return;
         };
@@ -91,7 +93,10 @@ impl Machine {
             | Stage::Armed
             | Stage::Calling
             | Stage::Settling { .. }
-            | Stage::DeadLettering(_) => {}
+            | Stage::DeadLettering(_)
+            | Stage::Holding(_)
+            | Stage::Deferring { .. }
+            | Stage::Undeferring(_) => {}
         }
     }
 
@@ -127,23 +132,25 @@ impl Machine {
     pub(super) fn gone(&self, id: SlotId) -> bool {
         self.slots
             .get(&id)
-            .is_none_or(|slot| slot.position.is_none())
+            .is_none_or(|slot| slot.origin == Origin::Gone)
     }
 
     pub(super) fn drop_slot(&mut self, id: SlotId, outcome: Outcome, effects: &mut Vec<Effect>) {
         self.forget_timers(id);
+        self.forget_held_back(id);
         let Some(slot) = self.slots.remove(&id) else {
             return;
         };
         let Slot {
             partition,
-            position,
+            origin,
             bytes,
             work,
             ..
         } = slot;
         self.bytes -= bytes;
-        if position.is_some()
+        self.rows -= usize::from(origin.is_row());
+        if origin != Origin::Gone
             && let Some(owner) = self.partitions.get_mut(&partition)
         {
             owner.slots.remove(&id);
@@ -154,7 +161,7 @@ impl Machine {
             attempts: work.map_or(0, |work| work.attempts),
         });
         self.drained(partition, effects);
-        self.resume_where_room(effects);
+        self.use_room(effects);
     }
 
     fn drained(&mut self, id: PartitionId, effects: &mut Vec<Effect>) {

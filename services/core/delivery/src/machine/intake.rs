@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::slot::{Permit, Slot, Stage, Work};
+use super::slot::{Origin, Permit, Slot, Stage, Work};
 use super::{ChatKey, Machine, Partition};
 use crate::{
-    Arrival, Category, Content, DeadLetterFacts, Delivery, Effect, Moment, Now, Outcome,
-    PartitionId, Poison, SlotId,
+    Arrival, Category, Content, DeadLetterFacts, DeferredChat, Delivery, Effect, Moment, Now,
+    Outcome, PartitionId, Poison, SlotId,
 };
 
 impl Machine {
@@ -14,6 +14,7 @@ impl Machine {
         &mut self,
         partition: PartitionId,
         epoch: i64,
+        deferred: &[DeferredChat],
         effects: &mut Vec<Effect>,
     ) {
         self.lost(partition, effects);
@@ -26,8 +27,10 @@ impl Machine {
                 chats_over: 0,
                 watermark: crate::watermark::Watermark::default(),
                 slots: std::collections::BTreeSet::new(),
+                begins: None,
             },
         );
+        self.take_deferrals_over(partition, deferred, effects);
     }
 
     pub(super) fn arrived(&mut self, arrival: Arrival, now: Now, effects: &mut Vec<Effect>) {
@@ -44,7 +47,8 @@ impl Machine {
             arrival.slot,
             Slot {
                 partition: arrival.partition,
-                position: Some(position),
+                offset: arrival.offset,
+                origin: Origin::Record { position },
                 bytes: arrival.bytes,
                 wakes_at: None,
                 stage: Stage::Unresolved,
@@ -73,12 +77,16 @@ impl Machine {
         now: Now,
         effects: &mut Vec<Effect>,
     ) {
-        let waiting = self
-            .slots
-            .get(&id)
-            .is_some_and(|slot| slot.stage == Stage::Unresolved);
-        if waiting {
-            self.place(id, content, now, effects);
+        let Some(slot) = self.slots.get(&id) else {
+            return;
+        };
+        if slot.stage != Stage::Unresolved || slot.work.is_some() {
+            return;
+        }
+        match slot.origin {
+            Origin::Record { .. } => self.place(id, content, now, effects),
+            Origin::Deferred { .. } => self.place_loaded(id, content, now, effects),
+            Origin::Gone => {}
         }
     }
 
@@ -91,7 +99,13 @@ impl Machine {
     }
 
     /// Poison has no chat and keeps none waiting (B13).
-    fn isolate(&mut self, id: SlotId, poison: Poison, now: Now, effects: &mut Vec<Effect>) {
+    pub(super) fn isolate(
+        &mut self,
+        id: SlotId,
+        poison: Poison,
+        now: Now,
+        effects: &mut Vec<Effect>,
+    ) {
         self.dead_letter(
             id,
             DeadLetterFacts {
@@ -105,16 +119,18 @@ impl Machine {
         );
     }
 
-    fn enqueue(&mut self, id: SlotId, delivery: Delivery, now: Now, effects: &mut Vec<Effect>) {
+    /// A message is known from now on.
+    pub(super) fn set_work(&mut self, id: SlotId, delivery: Delivery, now: Now) {
         let account = self.accounts.id(&delivery.account);
         let Some(slot) = self.slots.get_mut(&id) else {
             return;
         };
-        let key = (slot.partition, Arc::clone(&delivery.chat));
         slot.stage = Stage::Queued;
         slot.work = Some(Work {
             chat: delivery.chat,
             account,
+            thread: delivery.thread,
+            event_type: delivery.event_type,
             class: delivery.class,
             permit: Permit::None,
             chat_waits: false,
@@ -124,28 +140,43 @@ impl Machine {
             expires_at_micros: delivery.expires_at_micros,
             on_unknown: delivery.on_unknown,
             retry: delivery.retry,
+            hold_on_dead: delivery.hold_on_dead,
             fence: None,
             lease_until: Moment::default(),
             attempts: 0,
+            ticket: None,
             calls: 0,
             first_failed_at_micros: None,
             last_failed_at_micros: None,
             not_before: Moment::default(),
+            refusals: 0,
             migrations: 0,
             target: None,
+            dead: None,
         });
         self.watch_expiry(id, now);
+    }
+
+    fn enqueue(&mut self, id: SlotId, delivery: Delivery, now: Now, effects: &mut Vec<Effect>) {
+        self.set_work(id, delivery, now);
+        let Some(key) = self.chat_key(id) else {
+            return;
+        };
+        if self.goes_behind(id, &key, effects) {
+            return;
+        }
+        let over = !self.may_defer(&key);
         let chat = self.chats.entry(key.clone()).or_default();
         chat.queue.push_back(id);
         let is_head = chat.queue.len() == 1;
-        let newly_over = !chat.over && chat.queue.len() >= self.options.limits.records_per_chat;
-        if newly_over {
-            chat.over = true;
-            if let Some(partition) = self.partitions.get_mut(&key.0) {
-                partition.chats_over += 1;
-            }
+        let over = over && chat.queue.len() >= self.options.limits.records_per_chat;
+        if over
+            && !std::mem::replace(&mut chat.over, true)
+            && let Some(partition) = self.partitions.get_mut(&key.0)
+        {
+            partition.chats_over += 1;
         }
-        if is_head {
+        if is_head && !self.is_closing(&key) {
             self.queue_for_admission(id, effects);
         }
     }
@@ -175,23 +206,30 @@ impl Machine {
                 self.chats.remove(&key);
             }
         }
+        self.go_on(&key, effects);
     }
 
-    fn chat_key(&self, id: SlotId) -> Option<ChatKey> {
+    pub(super) fn chat_key(&self, id: SlotId) -> Option<ChatKey> {
         let slot = self.slots.get(&id)?;
-        let work = slot.work.as_ref()?;
-        Some((slot.partition, Arc::clone(&work.chat)))
+        let chat = match (&slot.origin, slot.work.as_ref()) {
+            (Origin::Deferred { chat }, _) => chat,
+            (Origin::Record { .. } | Origin::Gone, Some(work)) => &work.chat,
+            (Origin::Record { .. } | Origin::Gone, None) => return None,
+        };
+        Some((slot.partition, Arc::clone(chat)))
     }
 
     fn full(&self) -> bool {
-        self.slots.len() >= self.options.limits.records || self.bytes >= self.options.limits.bytes
+        let records = self.slots.len() + self.deferrals.reserved();
+        records >= self.options.limits.records || self.bytes >= self.options.limits.bytes
     }
 
-    fn pause_where_full(&mut self, arrived_on: PartitionId, effects: &mut Vec<Effect>) {
+    pub(super) fn pause_where_full(&mut self, arrived_on: PartitionId, effects: &mut Vec<Effect>) {
         if self.full() {
             for (id, partition) in &mut self.partitions {
                 self.paused += pause(*id, partition, effects);
             }
+            self.make_room(effects);
         } else if let Some(partition) = self.partitions.get_mut(&arrived_on)
             && partition.chats_over > 0
         {
@@ -199,13 +237,20 @@ impl Machine {
         }
     }
 
+    /// What left made room: first for what comes, then for what was deferred.
+    pub(super) fn use_room(&mut self, effects: &mut Vec<Effect>) {
+        self.resume_where_room(effects);
+        self.load_where_room(effects);
+    }
+
     /// Resumes at three quarters of the bounds, so that a full worker does not pause and resume at each record.
-    pub(super) fn resume_where_room(&mut self, effects: &mut Vec<Effect>) {
+    fn resume_where_room(&mut self, effects: &mut Vec<Effect>) {
         let limits = self.options.limits;
         if self.paused == 0 {
             return;
         }
-        if self.slots.len() > limits.records / 4 * 3 || self.bytes > limits.bytes / 4 * 3 {
+        let records = self.slots.len() + self.deferrals.reserved();
+        if records > limits.records / 4 * 3 || self.bytes > limits.bytes / 4 * 3 {
             return;
         }
         for (id, partition) in &mut self.partitions {

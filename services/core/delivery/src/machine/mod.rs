@@ -1,12 +1,17 @@
 //! The machine's state and its one entry; the rooms beside this file each hold one stretch of a record's way.
 
+mod broken;
 mod calls;
+mod circuit;
 mod claims;
+mod deferral;
 mod drain;
+mod hold_back;
 mod intake;
 mod permits;
 mod settle;
 mod slot;
+mod targets;
 #[cfg(test)]
 mod tests;
 
@@ -16,10 +21,17 @@ use std::time::Duration;
 
 use crate::account::{AccountId, Accounts};
 use crate::chat::Chat;
+use crate::dead_letter_limit::DeadLetterLimit;
 use crate::random::Random;
+use crate::targets::Targets;
 use crate::watermark::Watermark;
-use crate::{Effect, Event, Moment, Now, PartitionId, RetryProfiles, SlotId};
+use crate::{
+    CircuitOptions, DeadLetterLimitOptions, Effect, Event, Moment, Now, PartitionId, RetryProfiles,
+    SlotId, TargetOptions,
+};
 
+pub(crate) use broken::Refusals;
+use deferral::Deferrals;
 pub use permits::slot_of;
 use slot::{Slots, Stage};
 
@@ -30,8 +42,17 @@ pub struct Limits {
     pub records: usize,
     /// Bytes held; past it every partition pauses.
     pub bytes: usize,
-    /// Records held of one chat; past it the chat's partition pauses.
+    /// Records held of one chat in one lane partition; past it the chat is deferred.
     pub records_per_chat: usize,
+    /// Rows of one deferred chat that are loaded at once (default 100). All that are in memory take at most half of
+    /// `records`: what comes has the other half.
+    pub load_batch: usize,
+    /// Loads of deferred chats on their way at once (default 4); chats that are due beyond it wait in order.
+    pub loads: usize,
+    /// Deferred chats known at once (default 100,000); past it a chat that has to wait is held in memory, and one past
+    /// its share pauses its partition. Those that are found at an assignment, or held for a dead letter, are kept whatever
+    /// their number.
+    pub deferred_chats: usize,
     /// Calls of platforms at once.
     pub calls: usize,
     /// Calls of one account at once.
@@ -49,6 +70,8 @@ pub struct Timing {
     pub lease_margin: Duration,
     /// The wait before a write or read of Tidings' own parts (Postgres, Kafka) is tried again.
     pub storage_retry: Duration,
+    /// The longest that a chat's head waits in memory (design §8, default 30 s); past it the chat is deferred.
+    pub hold_in_memory: Duration,
 }
 
 /// Everything that a machine is made with.
@@ -60,6 +83,12 @@ pub struct Options {
     pub timing: Timing,
     /// Retry profiles.
     pub retries: RetryProfiles,
+    /// The accounts' circuit breakers.
+    pub circuit: CircuitOptions,
+    /// When dead-lettering of an event type stops.
+    pub dead_letter_limit: DeadLetterLimitOptions,
+    /// Dead and migrated targets.
+    pub targets: TargetOptions,
     /// Seed of the jitter.
     pub seed: u64,
 }
@@ -79,6 +108,10 @@ pub struct Load {
     pub partitions: usize,
     /// Partitions paused for a bound.
     pub paused: usize,
+    /// Deferred chats of the partitions owned.
+    pub deferred_chats: usize,
+    /// Dead and migrated targets that are known.
+    pub targets: usize,
 }
 
 /// One assignment of a partition to this worker.
@@ -87,9 +120,12 @@ struct Partition {
     epoch: i64,
     draining: bool,
     paused: bool,
+    /// Chats past their share that could not be deferred.
     chats_over: usize,
     watermark: Watermark,
     slots: BTreeSet<SlotId>,
+    /// Where this assignment begins to fetch, once that is known.
+    begins: Option<i64>,
 }
 
 /// What a timer wakes.
@@ -113,8 +149,15 @@ pub struct Machine {
     chats: HashMap<ChatKey, Chat>,
     accounts: Accounts,
     chat_holds: HashMap<Arc<str>, Moment>,
+    dead_letter_limit: DeadLetterLimit,
+    targets: Targets,
+    deferrals: Deferrals,
     timers: BTreeSet<(Moment, Timer)>,
+    /// The moment of the event that is being handled.
+    moment: Moment,
     bytes: usize,
+    /// Of the records held those that were loaded from what is deferred.
+    rows: usize,
     calls: usize,
     paused: usize,
     next_account: usize,
@@ -132,8 +175,13 @@ impl Machine {
             chats: HashMap::new(),
             accounts: Accounts::default(),
             chat_holds: HashMap::new(),
+            dead_letter_limit: DeadLetterLimit::default(),
+            targets: Targets::default(),
+            deferrals: Deferrals::default(),
             timers: BTreeSet::new(),
+            moment: Moment::default(),
             bytes: 0,
+            rows: 0,
             calls: 0,
             paused: 0,
             next_account: 0,
@@ -155,8 +203,39 @@ impl Machine {
 
     /// Takes one event in and pushes what is to be done about it, in order, to `effects`.
     pub fn handle(&mut self, event: Event, now: Now, effects: &mut Vec<Effect>) {
+        self.moment = now.moment;
         match event {
-            Event::Assigned { partition, epoch } => self.assigned(partition, epoch, effects),
+            Event::Assigned {
+                partition,
+                epoch,
+                deferred,
+            } => self.assigned(partition, epoch, &deferred, effects),
+            Event::Begins { partition, offset } => self.begins(partition, offset, effects),
+            Event::DeferralChanged { partition, chat } => {
+                self.deferral_changed(partition, &chat, effects);
+            }
+            Event::HadItsEnd { slot } => self.had_its_end(slot, now, effects),
+            Event::Deferred { slot, answer } => self.deferred(slot, answer, now, effects),
+            Event::Loaded {
+                partition,
+                epoch,
+                chat,
+                records,
+                more,
+            } => self.loaded(&(partition, chat), epoch, records, more, now, effects),
+            Event::NotLoaded {
+                partition,
+                epoch,
+                chat,
+                stale,
+            } => self.not_loaded(&(partition, chat), epoch, stale, now, effects),
+            Event::Undeferred { slot, answer } => self.undeferred(slot, answer, now, effects),
+            Event::Closed {
+                partition,
+                epoch,
+                chat,
+                answer,
+            } => self.closed(&(partition, chat), epoch, answer, now, effects),
             Event::Revoked(partition) => self.revoked(partition, effects),
             Event::Lost(partition) => self.lost(partition, effects),
             Event::Arrived(arrival) => self.arrived(arrival, now, effects),
@@ -169,9 +248,22 @@ impl Machine {
             Event::Started { slot, answer } => self.started(slot, answer, now, effects),
             Event::Answered {
                 slot,
+                called,
                 verdict,
                 reason,
-            } => self.answered(slot, verdict, reason, now, effects),
+            } => {
+                if called {
+                    self.tell_circuit(slot, &verdict, now, effects);
+                    self.tell_account(slot, &verdict, effects);
+                    self.tell_targets(slot, &verdict, &reason, effects);
+                }
+                self.answered(slot, verdict, reason, now, effects);
+            }
+            Event::TargetChanged { target, state } => self.target_changed(target, &state),
+            Event::CredentialChanged(account) => self.credential_changed(&account, now, effects),
+            Event::CallsLimit { account, limit } => {
+                self.calls_limit_changed(&account, limit, now, effects);
+            }
             Event::Permitted { permit, from } => self.permitted(permit, from, now, effects),
             Event::Voided(permit) => self.voided(permit),
             Event::NotCalled(permit) => self.not_called(permit, now, effects),
@@ -187,7 +279,9 @@ impl Machine {
     /// When [`Event::Tick`] is due; `None` while nothing waits.
     #[must_use]
     pub fn next_timer(&self) -> Option<Moment> {
-        self.timers.first().map(|(at, _)| *at)
+        let slots = self.timers.first().map(|(at, _)| *at);
+        let deferrals = self.deferrals.next_timer();
+        slots.into_iter().chain(deferrals).min()
     }
 
     /// What the worker holds now.
@@ -200,6 +294,8 @@ impl Machine {
             chats: self.chats.len(),
             partitions: self.partitions.len(),
             paused: self.paused,
+            deferred_chats: self.deferrals.len(),
+            targets: self.targets.len(),
         }
     }
 
@@ -212,9 +308,10 @@ impl Machine {
             match timer {
                 Timer::Slot(slot) => self.wake(slot, now, effects),
                 Timer::Expiry(slot) => self.expiry_is_due(slot, now, effects),
-                Timer::Account(account) => self.start_calls(account, now, effects),
+                Timer::Account(account) => self.account_is_due(account, now, effects),
             }
         }
+        self.deferrals_are_due(effects);
     }
 
     fn wake(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
@@ -222,12 +319,21 @@ impl Machine {
             return;
         };
         slot.wakes_at = None;
+        if self.waits_for_its_type(id, now) {
+            return;
+        }
+        let Some(slot) = self.slots.get(&id) else {
+            return;
+        };
         match &slot.stage {
             Stage::Held => self.queue_for_admission(id, effects),
             Stage::Settling { .. } => self.ask_settle(id, effects),
             Stage::DeadLettering(_) => self.ask_dead_letter(id, effects),
             Stage::Ready => self.line_up(id, now, effects),
             Stage::Armed => self.fire(id, now, effects),
+            Stage::Holding(_) => self.hold_again(id, effects),
+            Stage::Deferring { .. } => self.defer_again(id, effects),
+            Stage::Undeferring(_) => self.undefer_again(id, effects),
             Stage::Unresolved
             | Stage::Queued
             | Stage::Admission
@@ -247,6 +353,16 @@ impl Machine {
             self.timers.remove(&(earlier, timer));
         }
         self.timers.insert((at, timer));
+    }
+
+    fn forget_wake(&mut self, id: SlotId) {
+        let woken = self
+            .slots
+            .get_mut(&id)
+            .and_then(|slot| slot.wakes_at.take());
+        if let Some(at) = woken {
+            self.timers.remove(&(at, Timer::Slot(id)));
+        }
     }
 
     fn forget_timers(&mut self, id: SlotId) {

@@ -34,6 +34,10 @@ impl Machine {
         account: AccountId,
         effects: &mut Vec<Effect>,
     ) {
+        if !self.has_a_way(id) {
+            self.ask_claim(id, effects);
+            return;
+        }
         let work = self.slots.work(id);
         let chat_waits = work.is_some_and(|work| work.chat_waits);
         let state = self.accounts.get(account);
@@ -93,6 +97,17 @@ impl Machine {
 
     /// A claimed head goes to its account's queue for a place to call, once its permit allows.
     pub(super) fn line_up(&mut self, id: SlotId, now: Now, effects: &mut Vec<Effect>) {
+        let account = self.slots.work(id).map(|work| work.account);
+        if account.is_some_and(|account| self.circuit_is_open(account)) {
+            self.send_back(id, effects);
+            return;
+        }
+        let until = account.and_then(|account| self.long_hold(account));
+        if let Some(until) = until
+            && self.defer_behind(id, Some(until), "its account rests", effects)
+        {
+            return;
+        }
         self.want(id, effects);
         let Some(work) = self.slots.work(id) else {
             return;
@@ -169,7 +184,10 @@ impl Machine {
             | Stage::Starting
             | Stage::Calling
             | Stage::Settling { .. }
-            | Stage::DeadLettering(_) => {}
+            | Stage::DeadLettering(_)
+            | Stage::Holding(_)
+            | Stage::Deferring { .. }
+            | Stage::Undeferring(_) => {}
         }
     }
 
@@ -232,7 +250,9 @@ impl Machine {
             return;
         }
         let id = slot_of(permit);
+        let until = now.moment.after(wait);
         let at = now.moment.after(wait.min(CHAT_LOOK));
+        let is_long = self.is_long(until);
         let Some((stage, work)) = self.slots.stage_and_work(id) else {
             return;
         };
@@ -241,7 +261,13 @@ impl Machine {
         }
         work.chat_waits = true;
         match *stage {
-            Stage::Permit | Stage::Ready => self.hold(id, at, effects),
+            Stage::Permit | Stage::Ready => {
+                let reason = "the limit holds the chat";
+                if !is_long || !self.defer_behind(id, Some(until), reason, effects) {
+                    self.hold(id, at, effects);
+                }
+            }
+            Stage::Claiming if is_long => work.not_before = work.not_before.max(until),
             Stage::Claiming => work.not_before = work.not_before.max(at),
             Stage::Unresolved
             | Stage::Queued
@@ -251,7 +277,10 @@ impl Machine {
             | Stage::Armed
             | Stage::Calling
             | Stage::Settling { .. }
-            | Stage::DeadLettering(_) => {}
+            | Stage::DeadLettering(_)
+            | Stage::Holding(_)
+            | Stage::Deferring { .. }
+            | Stage::Undeferring(_) => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::slot::Stage;
+use super::slot::{Origin, Stage};
 use super::{Machine, Timer};
 use crate::{Answer, Category, DeadLetterFacts, Effect, Now, Outcome, Settlement, SlotId};
 
@@ -69,7 +69,7 @@ impl Machine {
         match answer {
             Answer::Done => {
                 self.advance_chat(id, effects);
-                self.finish(id, Outcome::Settled(settlement), effects);
+                self.end(id, Outcome::Settled(settlement), effects);
             }
             Answer::Fenced if self.gone(id) => self.finish(id, Outcome::Fenced, effects),
             // Another has the message: wait for its end, or for its lease, before the watermark passes.
@@ -139,21 +139,44 @@ impl Machine {
             self.wake_at(at, Timer::Slot(id));
             return;
         }
-        if slot.work.is_none() {
-            self.finish(id, Outcome::Poison, effects);
-            return;
+        let facts = facts.clone();
+        let holds = slot.work.as_ref().map(|work| work.hold_on_dead);
+        match holds {
+            None => self.end(id, Outcome::Poison, effects),
+            Some(true) if !self.gone(id) && self.given_up(id).is_none() => {
+                self.hold_on_dead(id, facts, effects);
+            }
+            Some(_) => self.settle_facts(id, facts, effects),
         }
-        let (settlement, reason) = (facts.category.settlement(), Arc::clone(&facts.reason));
-        self.settle(id, settlement, None, reason, effects);
+    }
+
+    fn settle_facts(&mut self, id: SlotId, facts: DeadLetterFacts, effects: &mut Vec<Effect>) {
+        let settlement = facts.category.settlement();
+        self.settle(id, settlement, None, facts.reason, effects);
+    }
+
+    /// The hold of its chat is written, or can not be any more.
+    pub(super) fn settle_dead_letter(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
+        if let Some(Stage::Holding(facts)) = self.slots.get(&id).map(|slot| &slot.stage) {
+            let facts = facts.clone();
+            self.settle_facts(id, facts, effects);
+        }
     }
 
     /// The record leaves this worker with its end known: the watermark may pass it.
     pub(super) fn finish(&mut self, id: SlotId, outcome: Outcome, effects: &mut Vec<Effect>) {
+        self.pass_watermark(id, effects);
+        self.drop_slot(id, outcome, effects);
+    }
+
+    pub(super) fn pass_watermark(&mut self, id: SlotId, effects: &mut Vec<Effect>) {
         let Some(slot) = self.slots.get(&id) else {
             return;
         };
-        if let (Some(position), Some(partition)) =
-            (slot.position, self.partitions.get_mut(&slot.partition))
+        let Origin::Record { position } = slot.origin else {
+            return;
+        };
+        if let Some(partition) = self.partitions.get_mut(&slot.partition)
             && let Some(offset) = partition.watermark.finish(position)
         {
             effects.push(Effect::Commit {
@@ -161,6 +184,5 @@ impl Machine {
                 offset,
             });
         }
-        self.drop_slot(id, outcome, effects);
     }
 }

@@ -2,8 +2,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::account::AccountId;
+use crate::breaker::Ticket;
 use crate::{
-    Class, DeadLetterFacts, Moment, OnUnknown, PartitionId, PermitId, RetryName, Settlement, SlotId,
+    Class, DeadLetterFacts, Moment, OnUnknown, Outcome, PartitionId, PermitId, RetryName,
+    Settlement, SlotId,
 };
 
 /// The records that this worker holds.
@@ -40,6 +42,27 @@ impl Slots {
         self.0.get_mut(&id)?.work.as_mut()
     }
 
+    /// The messages of an account that wait for a permit or for a place to call.
+    pub(super) fn before_a_call(&self, account: AccountId) -> Vec<SlotId> {
+        let waits = |slot: &Slot| {
+            matches!(slot.stage, Stage::Permit | Stage::Ready)
+                && slot
+                    .work
+                    .as_ref()
+                    .is_some_and(|work| work.account == account)
+        };
+        let slots = self.0.iter().filter(|(_, slot)| waits(slot));
+        slots.map(|(id, _)| *id).collect()
+    }
+
+    /// The messages of an account with which its credential was refused.
+    pub(super) fn refused(&self, account: AccountId) -> Vec<SlotId> {
+        let refused = |work: &Work| work.account == account && work.refusals > 0;
+        let slots = self.0.iter();
+        let slots = slots.filter(|(_, slot)| slot.work.as_ref().is_some_and(refused));
+        slots.map(|(id, _)| *id).collect()
+    }
+
     /// Where a message stands, and the message.
     pub(super) fn stage_and_work(&mut self, id: SlotId) -> Option<(&Stage, &mut Work)> {
         let slot = self.0.get_mut(&id)?;
@@ -51,14 +74,31 @@ impl Slots {
 #[derive(Debug)]
 pub(super) struct Slot {
     pub(super) partition: PartitionId,
-    /// Its place in the partition's watermark; `None` once the assignment under which it came is gone.
-    pub(super) position: Option<u64>,
+    pub(super) offset: i64,
+    pub(super) origin: Origin,
     pub(super) bytes: usize,
     /// The one moment at which it is woken.
     pub(super) wakes_at: Option<Moment>,
     pub(super) stage: Stage,
     /// `None` for poison and while unresolved.
     pub(super) work: Option<Work>,
+}
+
+/// What a record leaves behind once it has its end.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// It came from Kafka: its place in the partition's watermark.
+    Record { position: u64 },
+    /// It was loaded from its deferred chat: its row.
+    Deferred { chat: Arc<str> },
+    /// The assignment under which it came is gone: neither is this worker's any more.
+    Gone,
+}
+
+impl Origin {
+    pub(super) fn is_row(&self) -> bool {
+        matches!(self, Self::Deferred { .. })
+    }
 }
 
 /// Where a record stands.
@@ -92,6 +132,12 @@ pub(super) enum Stage {
     },
     /// Its bytes are being appended to the dead-letter topic.
     DeadLettering(DeadLetterFacts),
+    /// It is a dead letter, and the hold of its chat is being written.
+    Holding(DeadLetterFacts),
+    /// It is being written behind its deferred chat.
+    Deferring { moves_due: bool },
+    /// Its end is known, and its row is being removed.
+    Undeferring(Outcome),
 }
 
 /// What a message has of its limit.
@@ -112,6 +158,8 @@ pub(super) enum Permit {
 pub(super) struct Work {
     pub(super) chat: Arc<str>,
     pub(super) account: AccountId,
+    pub(super) thread: Option<Arc<str>>,
+    pub(super) event_type: Arc<str>,
     pub(super) class: Class,
     pub(super) permit: Permit,
     /// Its chat was held or not ready when it was last looked at: it is claimed when that has changed.
@@ -125,19 +173,26 @@ pub(super) struct Work {
     pub(super) expires_at_micros: Option<i64>,
     pub(super) on_unknown: OnUnknown,
     pub(super) retry: RetryName,
+    pub(super) hold_on_dead: bool,
     /// The fence of the claim that is held.
     pub(super) fence: Option<i64>,
     pub(super) lease_until: Moment,
     /// Attempts that count.
     pub(super) attempts: u32,
+    /// What its call tells the account's circuit under; `None` while it has no place to call, and once it told.
+    pub(super) ticket: Option<Ticket>,
     /// Calls made from this slot, those that do not count included: numbers the attempt ids.
     pub(super) calls: u32,
     pub(super) first_failed_at_micros: Option<i64>,
     pub(super) last_failed_at_micros: Option<i64>,
     /// No attempt before this, once the claim is renewed.
     pub(super) not_before: Moment,
+    /// Times that the account's credential was refused with it.
+    pub(super) refusals: u32,
     /// Migrations followed from this slot.
     pub(super) migrations: u32,
     /// The chat's new id after a migration.
     pub(super) target: Option<Arc<str>>,
+    /// Its target was found dead, for these words: it ends once it is claimed.
+    pub(super) dead: Option<Arc<str>>,
 }

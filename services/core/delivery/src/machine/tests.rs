@@ -1,3 +1,9 @@
+mod broken;
+mod circuit;
+mod deferral;
+mod hold_back;
+mod targets;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +35,9 @@ impl Bench {
                 records: 8,
                 bytes: 10_000,
                 records_per_chat: 4,
+                load_batch: 100,
+                loads: 2,
+                deferred_chats: 100,
                 calls: 4,
                 calls_per_account: 2,
             },
@@ -37,8 +46,12 @@ impl Bench {
                 lease: Duration::from_secs(5),
                 lease_margin: Duration::from_secs(1),
                 storage_retry: Duration::from_millis(100),
+                hold_in_memory: Duration::from_secs(3_600),
             },
             retries: RetryProfiles::default(),
+            circuit: crate::CircuitOptions::default(),
+            dead_letter_limit: crate::DeadLetterLimitOptions::default(),
+            targets: crate::TargetOptions::default(),
             seed: 1,
         });
         let mut bench = Self {
@@ -49,6 +62,7 @@ impl Bench {
         bench.tell(Event::Assigned {
             partition: PARTITION,
             epoch: 7,
+            deferred: Vec::new(),
         });
         bench
     }
@@ -87,10 +101,13 @@ impl Bench {
             content: Content::Message(Delivery {
                 chat: Arc::from(chat),
                 account: Arc::from("telegram:main"),
+                thread: None,
+                event_type: Arc::from("order.shipped"),
                 expires_at_micros,
                 class: Class::Normal,
                 on_unknown,
                 retry: RetryName::Interactive,
+                hold_on_dead: false,
             }),
         }))
     }
@@ -116,6 +133,7 @@ impl Bench {
     fn answer(&mut self, slot: u64, verdict: Verdict) -> &[Effect] {
         self.tell(Event::Answered {
             slot: SlotId(slot),
+            called: true,
             verdict,
             reason: Arc::from("why"),
         })
@@ -374,18 +392,6 @@ fn a_full_worker_pauses_and_resumes_with_room() {
 }
 
 #[test]
-fn one_chat_past_its_share_pauses_its_partition() {
-    let mut bench = Bench::new();
-    for slot in 1..4 {
-        bench.arrive(slot, "a", OnUnknown::Resend);
-    }
-    assert_eq!(
-        bench.arrive(4, "a", OnUnknown::Resend),
-        [Effect::Pause(PARTITION)]
-    );
-}
-
-#[test]
 fn an_account_calls_within_its_bound_and_its_own_comes_first() {
     let mut bench = Bench::new();
     bench.machine.limit_account(&Arc::from("telegram:main"), 1);
@@ -562,7 +568,7 @@ mod limited {
         let mut bench = bench();
         let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
         bench.grant(1, 1);
-        let wait = Duration::from_secs(60);
+        let wait = Duration::from_secs(30);
         let effects = bench.tell(Event::ChatWaits { permit, wait }).to_vec();
         assert_eq!(unwanted(&effects), [permit]);
         assert_ne!(wanted(bench.at(2 * SECOND)), permit);
@@ -582,10 +588,13 @@ mod limited {
             content: Content::Message(Delivery {
                 chat: Arc::from("high"),
                 account: Arc::from("telegram:main"),
+                thread: None,
+                event_type: Arc::from("order.shipped"),
                 expires_at_micros: None,
                 class: Class::High,
                 on_unknown: OnUnknown::Resend,
                 retry: RetryName::Interactive,
+                hold_on_dead: false,
             }),
         });
         let effects = bench.tell(high).to_vec();
@@ -665,7 +674,7 @@ mod limited {
         let mut bench = bench();
         let permit = wanted(bench.arrive(1, "a", OnUnknown::Resend));
         bench.grant(1, 1);
-        let wait = Duration::from_secs(3_600);
+        let wait = Duration::from_secs(30);
         bench.tell(Event::ChatWaits { permit, wait });
         let effects = bench.at(2 * SECOND).to_vec();
         let next = wanted(&effects);

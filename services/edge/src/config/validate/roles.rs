@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Problems, human, is_name, tuning};
+use super::{Problems, failure, human, is_name, tuning};
 use crate::config::{Config, DispatcherConfig, RelayConfig};
 
 pub(super) fn relay(config: &Config, problems: &mut Problems) {
@@ -56,8 +56,13 @@ fn relay_bounds(relay: &RelayConfig, problems: &mut Problems) {
 pub(super) fn dispatcher(config: &Config, problems: &mut Problems) {
     dispatcher_times(&config.dispatcher, problems);
     dispatcher_bounds(&config.dispatcher, problems);
+    deferral(&config.dispatcher, problems);
     retention(config, problems);
     retry(&config.dispatcher, problems);
+    failure::circuit(&config.dispatcher.circuit, problems);
+    failure::dead_letter_limit(&config.dispatcher.dead_letter_limit, problems);
+    failure::broken_account(&config.dispatcher.broken_account, problems);
+    failure::targets(&config.dispatcher.targets, problems);
 }
 
 fn dispatcher_times(dispatcher: &DispatcherConfig, problems: &mut Problems) {
@@ -137,6 +142,42 @@ fn dispatcher_bounds(dispatcher: &DispatcherConfig, problems: &mut Problems) {
         ("dispatcher.claim_batch", dispatcher.claim_batch),
     ] {
         problems.positive_size(key, value);
+    }
+}
+
+/// The most that one value of Postgres holds.
+const GIB: usize = 1 << 30;
+
+/// Design §8. A worker keeps its house four times a second, so that it polls no more often.
+fn deferral(dispatcher: &DispatcherConfig, problems: &mut Problems) {
+    problems.positive_time("dispatcher.hold_in_memory", dispatcher.hold_in_memory);
+    problems.unless(
+        dispatcher.deferred_poll >= Duration::from_millis(250)
+            && dispatcher.deferred_poll <= Duration::from_secs(3_600),
+        "dispatcher.deferred_poll",
+        human(dispatcher.deferred_poll),
+        "use 250ms to 1h",
+    );
+    for (key, value, most) in [
+        (
+            "dispatcher.deferred_load_batch",
+            dispatcher.deferred_load_batch,
+            10_000,
+        ),
+        ("dispatcher.deferred_loads", dispatcher.deferred_loads, 100),
+        (
+            "dispatcher.deferred_batch_bytes",
+            dispatcher.deferred_batch_bytes,
+            GIB,
+        ),
+        (
+            "dispatcher.max_deferred_chats",
+            dispatcher.max_deferred_chats,
+            10_000_000,
+        ),
+    ] {
+        let fits = (1..=most).contains(&value);
+        problems.unless(fits, key, value, format!("use 1 to {most}"));
     }
 }
 

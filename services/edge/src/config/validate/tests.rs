@@ -37,7 +37,7 @@ fn claims_must_outlive_the_longest_retention_by_a_day() {
 #[test]
 fn values_out_of_range_are_named() {
     type Change = fn(&mut Config);
-    let cases: [(&str, Change); 16] = [
+    let cases: [(&str, Change); 20] = [
         ("kafka.brokers", |c| c.kafka.brokers = " ".into()),
         ("kafka.prefix", |c| c.kafka.prefix = "a/b".into()),
         ("kafka.partitions", |c| c.kafka.partitions = 0),
@@ -60,6 +60,18 @@ fn values_out_of_range_are_named() {
         ("relay.streams", |c| c.relay.streams = vec!["a b".into()]),
         ("dispatcher.platforms", |c| c.dispatcher.platforms.clear()),
         ("dispatcher.max_bytes", |c| c.dispatcher.max_bytes = 0),
+        ("dispatcher.hold_in_memory", |c| {
+            c.dispatcher.hold_in_memory = Duration::ZERO
+        }),
+        ("dispatcher.deferred_poll", |c| {
+            c.dispatcher.deferred_poll = Duration::from_millis(1)
+        }),
+        ("dispatcher.deferred_loads", |c| {
+            c.dispatcher.deferred_loads = 0
+        }),
+        ("dispatcher.deferred_batch_bytes", |c| {
+            c.dispatcher.deferred_batch_bytes = usize::MAX
+        }),
         ("dispatcher.retry.standard.jitter", |c| {
             c.dispatcher.retry.standard.jitter = f64::NAN
         }),
