@@ -15,6 +15,7 @@ mod dead_letters;
 mod decode;
 mod deferral;
 mod engine;
+mod lag;
 mod platform;
 mod service;
 mod state;

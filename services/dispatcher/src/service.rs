@@ -7,6 +7,7 @@ use tidings_delivery::{
     CircuitOptions, Class, DeadLetterLimitOptions, Limits, Machine, Options, RetryProfile,
     RetryProfiles, TargetOptions, Timing, Waits,
 };
+use tidings_edge::capacity::connections_per_consumer;
 use tidings_edge::config::{CircuitConfig, Config, DeadLetterLimitConfig, DispatcherConfig};
 use tidings_edge::content::ContentStoreError;
 use tidings_edge::http::{
@@ -32,6 +33,7 @@ use crate::dead_letters::DeadLetters;
 use crate::decode::Decoder;
 use crate::deferral::{DeferralStore, Deferrals};
 use crate::engine::{Change, Engine, EngineError, Parts};
+use crate::lag::Lag;
 use crate::platform::{Platforms, built_in};
 use crate::state::{Database, Queues};
 use crate::stats::Stats;
@@ -42,9 +44,6 @@ const MAINTENANCE: Duration = Duration::from_secs(3_600);
 
 /// Days whose partitions exist before anybody needs them.
 const DAYS_AHEAD: u32 = 2;
-
-/// The connection for maintenance, beside `dispatcher.database_connections`.
-const MAINTENANCE_CONNECTIONS: usize = 1;
 
 /// A worker: a member of the group that brings messages to people's chats.
 pub struct Dispatcher {
@@ -101,6 +100,9 @@ pub enum DispatcherError {
     /// The admin server.
     #[error("the admin server could not start")]
     Admin(#[from] AdminError),
+    /// The thread that looks at the lanes.
+    #[error("the thread that looks at the lanes' lag could not be started")]
+    Lag(#[source] std::io::Error),
     /// The loop ended.
     #[error("the worker can not go on")]
     Engine(#[from] EngineError),
@@ -192,7 +194,7 @@ impl Dispatcher {
     }
 
     fn pool(&self) -> Result<Pool, DispatcherError> {
-        let connections = self.config.dispatcher.database_connections + MAINTENANCE_CONNECTIONS;
+        let connections = connections_per_consumer(&self.config);
         postgres::pool(&self.config.state, "tidings-dispatcher", connections)
             .map_err(DispatcherError::State)
     }
@@ -215,6 +217,8 @@ impl Dispatcher {
         let decoder = Arc::new(Decoder::new(catalogue, sizes));
         let lanes = Arc::new(lanes(config));
         let dispatcher = &config.dispatcher;
+        let lag = Lag::start(config, pool.clone(), Arc::clone(&lanes));
+        let lag = lag.map_err(DispatcherError::Lag)?;
         // A claim that is answered later than its lease allows a call is worth nothing.
         let targets = Registry::new(TargetStore::new(pool.clone()), &dispatcher.targets);
         let database = Database::new(pool, dispatcher.lease);
@@ -265,6 +269,7 @@ impl Dispatcher {
             deferral_answers,
             queues,
             stats,
+            lag,
             limits,
             notices,
             traces: self.traces.clone(),
@@ -302,7 +307,6 @@ fn member(
     let mut client = kafka::consumer_config(&config.kafka, &config.dispatcher.group);
     let statistics_millis = config.dispatcher.statistics_interval.as_millis();
     client.set("statistics.interval.ms", statistics_millis.to_string());
-    let group = config.dispatcher.group.clone();
     let (lanes, decoder) = (Arc::clone(lanes), Arc::clone(decoder));
     // Longer than the engine's own, so that it is the engine that gives up on what is in flight.
     let drain_deadline = config.dispatcher.drain_deadline * 2;
@@ -310,7 +314,6 @@ fn member(
     let commit_interval = config.dispatcher.commit_interval;
     Box::new(move || MemberOptions {
         commit_interval,
-        group: group.clone(),
         client: client.clone(),
         lanes: Arc::clone(&lanes),
         decoder: Arc::clone(&decoder),

@@ -143,9 +143,7 @@ impl Registry {
     }
 }
 
-async fn bounded<T>(
-    asked: impl Future<Output = Result<T, PostgresError>>,
-) -> Result<T, String> {
+async fn bounded<T>(asked: impl Future<Output = Result<T, PostgresError>>) -> Result<T, String> {
     match tokio::time::timeout(DEADLINE, asked).await {
         Ok(Ok(answer)) => Ok(answer),
         Ok(Err(error)) => Err(Whole(&error).to_string()),

@@ -6,6 +6,7 @@ use uuid::Uuid;
 
 use crate::bench::BenchCommand;
 use crate::bench::limit::LimitDrillOptions;
+use crate::capacity::CapacityOptions;
 use crate::claim_check::ClaimCheckCommand;
 use crate::completions::CompletionsOptions;
 use crate::configuration::ConfigCommand;
@@ -125,6 +126,16 @@ pub(crate) enum Command {
     ///   tidings targets clear telegram:main --chat 4711 --reason 'they unblocked us'
     #[command(subcommand, verbatim_doc_comment)]
     Targets(TargetsCommand),
+    /// How many dispatchers the load asks for, why not more, and how near the lanes are to losing what nobody read
+    ///
+    /// Measures what arrives, and tells each input with where it is from. More consumers than the platforms, the lanes'
+    /// partitions or the database's connections allow bring nothing, so these cap the number. Ends with 1 when a lane's
+    /// oldest unread record is older than half of what the lane keeps.
+    ///
+    ///   tidings capacity --config tidings.toml --dispatcher 127.0.0.1:9100
+    ///   tidings capacity --arrival-per-second 500 --processing-seconds 0.2 --json | jq .required_consumers
+    #[command(verbatim_doc_comment)]
+    Capacity(CapacityOptions),
     /// Commit orders' events as an upstream service does, with a ledger for the judge
     Load(LoadOptions),
     /// Measurements on real parts

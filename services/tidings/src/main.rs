@@ -2,6 +2,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 mod bench;
+mod capacity;
 mod claim_check;
 mod cli;
 mod completions;
@@ -82,6 +83,7 @@ async fn run(command: Command) -> anyhow::Result<Exit> {
         Command::ClaimCheck(command) => claim_check::run(command).await,
         Command::Limits(options) => limits::run(*options).await,
         Command::Deferred(command) => deferred::run(command).await,
+        Command::Capacity(options) => capacity::run(options).await,
         Command::Targets(command) => targets::run(command).await,
         Command::Load(options) => load::run(options).await,
         Command::Judge(options) => judge::run(options).await,

@@ -49,7 +49,10 @@ fn read(path: Option<&Path>) -> Option<(Config, Settings)> {
         (Ok(config), Some(settings)) => Some((config, settings)),
         (Err(problem), _) => {
             let problem = format!("{:#}", anyhow::Error::new(problem));
-            error!(problem, "SIGHUP: the configuration does not fit; nothing was changed");
+            error!(
+                problem,
+                "SIGHUP: the configuration does not fit; nothing was changed"
+            );
             None
         }
         (Ok(_), None) => {
@@ -83,7 +86,12 @@ impl Difference<'_> {
         if self.taken {
             info!(key, from, to, "SIGHUP: changed, and in effect");
         } else {
-            warn!(key, from, to, "SIGHUP: changed in the configuration; takes effect when this process is started again");
+            warn!(
+                key,
+                from,
+                to,
+                "SIGHUP: changed in the configuration; takes effect when this process is started again"
+            );
         }
     }
 }
@@ -153,7 +161,9 @@ mod tests {
     use super::*;
 
     fn settings(pairs: &[(&str, Value)]) -> Settings {
-        let pairs = pairs.iter().map(|(key, value)| ((*key).to_owned(), value.clone()));
+        let pairs = pairs
+            .iter()
+            .map(|(key, value)| ((*key).to_owned(), value.clone()));
         pairs.collect()
     }
 
@@ -188,7 +198,10 @@ mod tests {
                 (MAIN.to_owned(), true),
                 (new.clone(), false),
                 (lease.clone(), false),
-                ("dispatcher.max_in_flight_calls_per_account".to_owned(), true),
+                (
+                    "dispatcher.max_in_flight_calls_per_account".to_owned(),
+                    true
+                ),
             ]
         );
         take(&mut running, read.clone());
@@ -197,10 +210,23 @@ mod tests {
 
     #[test]
     fn a_bound_that_is_taken_out_is_a_change_too() {
-        let mut running = settings(&[(MAIN, json!(4)), ("accounts.\"telegram:main\".token_file", json!("x"))]);
+        let mut running = settings(&[
+            (MAIN, json!(4)),
+            ("accounts.\"telegram:main\".token_file", json!("x")),
+        ]);
         let read = settings(&[("accounts.\"telegram:main\".token_file", json!("x"))]);
         let found = differences(&running, &read);
-        assert!(matches!(found[..], [Difference { to: None, taken: true, .. }]), "{found:?}");
+        assert!(
+            matches!(
+                found[..],
+                [Difference {
+                    to: None,
+                    taken: true,
+                    ..
+                }]
+            ),
+            "{found:?}"
+        );
         take(&mut running, read);
         assert!(!running.contains_key(MAIN));
     }

@@ -23,6 +23,7 @@ fn help_names_every_role() {
         "topics",
         "claim-check",
         "deferred",
+        "capacity",
         "targets",
         "load",
         "judge",

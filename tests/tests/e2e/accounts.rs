@@ -50,7 +50,11 @@ async fn a_revoked_token_stops_its_account_alone_which_comes_back_with_the_new_o
     fs::copy(file("second"), file("main")).unwrap();
     for message in [waits, behind] {
         let (state, attempts, _) = world.settled(message).await;
-        assert_eq!((state.as_str(), attempts), ("delivered", 1), "it cost no attempt");
+        assert_eq!(
+            (state.as_str(), attempts),
+            ("delivered", 1),
+            "it cost no attempt"
+        );
     }
     until_gauge(&worker, "tidings_account_stopped", 0.0).await;
 }
@@ -89,8 +93,14 @@ async fn at_sighup_the_bound_of_an_accounts_calls_changes_and_the_rest_is_named(
     let (_relay, worker) = (world.relay().await, world.dispatcher(1).await);
     let file = world.deployment.config_file().to_owned();
     let text = fs::read_to_string(&file).unwrap();
-    let bounded = text.replace("attempt_header = true", "attempt_header = true\nmax_in_flight_calls = 1");
-    let bounded = bounded.replace("[dispatcher]\n", "[dispatcher]\nstatistics_interval = \"3s\"\n");
+    let bounded = text.replace(
+        "attempt_header = true",
+        "attempt_header = true\nmax_in_flight_calls = 1",
+    );
+    let bounded = bounded.replace(
+        "[dispatcher]\n",
+        "[dispatcher]\nstatistics_interval = \"3s\"\n",
+    );
     world.script(json!({"rules": [
         {"match": {}, "action": {"latency_ms": 1_500, "answer": "ok"}},
     ]}));
@@ -104,7 +114,10 @@ async fn at_sighup_the_bound_of_an_accounts_calls_changes_and_the_rest_is_named(
     for chat in 1..=4 {
         messages.push(world.say(chat, "slow").await);
     }
-    until("all wait", async || health(&worker, "queue_depth").await >= 3).await;
+    until("all wait", async || {
+        health(&worker, "queue_depth").await >= 3
+    })
+    .await;
     assert!(health(&worker, "in_flight").await <= 1);
     fs::write(&file, text).unwrap();
     hang_up(&worker);
@@ -124,12 +137,20 @@ async fn health(worker: &Role, field: &str) -> u64 {
 
 fn hang_up(worker: &Role) {
     let pid = worker.pid().unwrap().to_string();
-    assert!(Command::new("kill").args(["-HUP", &pid]).status().unwrap().success());
+    assert!(
+        Command::new("kill")
+            .args(["-HUP", &pid])
+            .status()
+            .unwrap()
+            .success()
+    );
 }
 
 async fn until_log(worker: &Role, words: &str) {
     until(words, async || {
-        fs::read_to_string(worker.log()).unwrap_or_default().contains(words)
+        fs::read_to_string(worker.log())
+            .unwrap_or_default()
+            .contains(words)
     })
     .await;
 }

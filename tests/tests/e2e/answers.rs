@@ -52,7 +52,11 @@ async fn each_answer_has_its_end_and_other_chats_go_on() {
             "S23: in order"
         );
     }
-    assert_eq!(world.texts(-1_001_557_912_345), ["first 8"], "S8");
+    assert_eq!(
+        world.texts(-1_001_557_912_345),
+        ["first 8", "second 8"],
+        "S8"
+    );
     assert_eq!(world.calls(6).len(), 8, "both messages, four attempts each");
     let reason = &ends[(4 - 1) * 2].2;
     assert!(reason.contains("can't parse entities"), "{reason}");

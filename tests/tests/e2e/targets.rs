@@ -130,7 +130,8 @@ async fn a_migrated_groups_later_messages_go_to_its_new_id_on_every_worker() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_target_that_may_come_back_is_probed_by_a_message_and_lives_again() {
     let mut profile = tidings_drill::Profile::drill();
-    profile.more = "[dispatcher.targets]\nfirst_probe = \"1ms\"\nlongest_probe_wait = \"1ms\"\n".into();
+    profile.more =
+        "[dispatcher.targets]\nfirst_probe = \"1ms\"\nlongest_probe_wait = \"1ms\"\n".into();
     let stack = tidings_stack::Stack::shared().await.unwrap();
     let world = World::with(stack, profile).await;
     world.script(json!({"rules": [

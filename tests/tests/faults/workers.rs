@@ -1,5 +1,7 @@
 //! All workers die at once and are started again (reference/faults.md, row 45).
 
+use std::time::Instant;
+
 use tidings_drill::Profile;
 use tidings_judge::evidence::Faults;
 use tidings_stack::Stack;
@@ -22,11 +24,12 @@ async fn all_workers_killed_at_once() {
     for worker in &mut workers {
         faults.killed.extend(worker.kill().unwrap());
     }
-    let killed = world.calls();
+    let (killed, killed_at) = (world.calls(), Instant::now());
     for worker in &mut workers {
         worker.start().await.unwrap();
     }
     until("somebody sends again", async || world.calls() > killed).await;
+    println!("sent again after {:?}", killed_at.elapsed());
     load.ends().await;
     world.assert_kept(faults).await;
 }

@@ -116,8 +116,13 @@ impl World {
             }),
         };
         let report = decide(&gather(&inputs).await.unwrap());
-        println!("{}", report.table());
-        assert!(report.passed(), "logs are in {}", self.folder.display());
+        let counts = &report.counts;
+        println!(
+            "duplicated {}, K {}",
+            counts.duplicated, counts.in_flight_at_kill
+        );
+        let logs = self.folder.display();
+        assert!(report.passed(), "{}\nlogs are in {logs}", report.table());
         report
     }
 }

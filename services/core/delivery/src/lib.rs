@@ -14,8 +14,12 @@
 //!                                  └──────── held: backoff, hint, lease ◄─────┘
 //! ```
 //!
+//! A chat that would be held for long, or whose queue outgrows its share, is deferred: `Defer ─► watermark`, and when it is
+//! due `Load ─► Claim ─► … ─► Settle ─► Undefer`, then `CloseDeferral` after its last row.
+//!
 //! Invariants (design §7), checked at every step of the simulation:
-//! - A commit never passes a record that is not settled, dead-lettered or found settled.
+//! - A commit never passes a record that is not settled, dead-lettered, found settled, or deferred in Postgres.
+//! - What is deferred is loaded in the order of its chat, never past a record that is not written, or not fetched again.
 //! - In one chat of one lane partition, one message at a time is between its claim and its outcome.
 //! - No call starts without a claim whose lease outlives the call's deadline with margin.
 //! - No call of a limited account starts before the moment that its permit begins at.

@@ -4,13 +4,11 @@ use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use metrics::gauge;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer, ConsumerContext, Rebalance};
 use rdkafka::error::{KafkaError, KafkaResult};
 use rdkafka::statistics::{self, Statistics};
 use rdkafka::{ClientContext, Offset, TopicPartitionList};
 use tidings_delivery::{Class, PartitionId};
-use tidings_edge::telemetry::metric_names;
 use tokio::sync::mpsc;
 use tracing::{debug, warn};
 
@@ -81,7 +79,6 @@ pub(super) struct Context {
     pub(super) drain_deadline: Duration,
     /// A close that came in the middle of a rebalance.
     pub(super) closing: AtomicBool,
-    pub(super) group: String,
     pub(super) heartbeat: Arc<Heartbeat>,
 }
 
@@ -158,22 +155,13 @@ impl Context {
         }
     }
 
-    /// Lag by the name that operators graph already; -1 is the client's "not known yet".
+    /// Compares what the client holds for committed with what was sent; its lag is not told, because it stands still while a
+    /// partition is paused (`lag.rs` tells it).
     fn observe(&self, topic: &str, partition: &statistics::Partition) {
         let id = self.lanes.id(topic, partition.partition);
         let owned = id.is_some_and(|id| lock(&self.assigned).contains(&id));
         if let Some(id) = id.filter(|_| owned) {
             lock(&self.commits).compare(id, partition.committed_offset);
-        }
-        if owned && partition.consumer_lag >= 0 {
-            #[allow(clippy::cast_precision_loss)]
-            let lag = partition.consumer_lag as f64;
-            gauge!(
-                metric_names::CONSUMERGROUP_LAG,
-                "consumergroup" => self.group.clone(), "topic" => topic.to_owned(),
-                "partition" => partition.partition.to_string()
-            )
-            .set(lag);
         }
     }
 

@@ -61,7 +61,6 @@ pub(crate) enum ToKafka {
 
 /// How a member is made.
 pub(crate) struct MemberOptions {
-    pub(crate) group: String,
     pub(crate) client: ClientConfig,
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) decoder: Arc<Decoder>,

@@ -41,7 +41,6 @@ pub(super) fn run(
         paused: Mutex::new(BTreeSet::new()),
         drain_deadline: options.drain_deadline,
         closing: AtomicBool::new(false),
-        group: options.group.clone(),
         heartbeat: Arc::clone(&heartbeat),
     };
     let (member, ended) = match member(options, context) {

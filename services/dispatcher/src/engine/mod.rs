@@ -34,6 +34,7 @@ use crate::consumer::{Begins, FromKafka, Lanes, Member, MemberOptions, ToKafka};
 use crate::dead_letters::SharedDeadLetters;
 use crate::decode::Decoder;
 use crate::deferral::{DeferralAnswered, DeferralStore, Deferrals};
+use crate::lag::Lag;
 use crate::state::Queues;
 use crate::stats::Stats;
 use crate::targets::Registry;
@@ -162,6 +163,7 @@ pub(crate) struct Parts {
     pub(crate) dead_letter_topics: HashMap<String, Arc<str>>,
     pub(crate) member: Box<dyn Fn() -> MemberOptions + Send>,
     pub(crate) stats: Arc<Stats>,
+    pub(crate) lag: Lag,
     pub(crate) traces: Traces,
     pub(crate) policies: BTreeMap<String, UnknownPolicy>,
     pub(crate) group: String,
@@ -463,6 +465,9 @@ impl Engine {
     }
 
     fn answered(&mut self, slot: SlotId, called: bool, classified: Classified, took: Duration) {
+        if called {
+            self.parts.lag.called(took);
+        }
         let reason: Arc<str> = classified.reason.into();
         if let Some(payload) = self.payloads.get_mut(&slot) {
             payload.last_reason = Arc::clone(&reason);
@@ -526,7 +531,11 @@ impl Engine {
         let stats = &self.parts.stats;
         if self.limits_seen.elapsed() >= LIMITS_LOOK {
             self.limits_seen = Instant::now();
-            stats.limits(&self.parts.limits.view());
+            let view = self.parts.limits.view();
+            stats.limits(&view);
+            let held = self.payloads.values().map(|p| (p.partition, &*p.record));
+            let owns = |id| self.assignment.owns(id);
+            self.parts.lag.tell(&view, owns, held);
         }
         stats.load(self.parts.machine.load(), self.assignment.is_settled());
         stats.kafka_away(self.member.as_ref().is_none_or(|m| !m.sees_a_broker()));

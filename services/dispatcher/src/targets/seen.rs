@@ -25,11 +25,16 @@ impl Seen {
     pub(super) fn fresh(&mut self, rows: Vec<TargetRow>) -> Vec<TargetRow> {
         let known = |row: &TargetRow| self.recent.get(&row.name) == Some(&row.changed_at);
         let fresh: Vec<TargetRow> = rows.into_iter().filter(|row| !known(row)).collect();
-        self.newest = fresh.iter().map(|row| row.changed_at).chain(self.newest).max();
+        self.newest = fresh
+            .iter()
+            .map(|row| row.changed_at)
+            .chain(self.newest)
+            .max();
         let since = self.since();
         let told = fresh.iter().map(|row| (row.name.clone(), row.changed_at));
         self.recent.extend(told);
-        self.recent.retain(|_, changed_at| Some(*changed_at) >= since);
+        self.recent
+            .retain(|_, changed_at| Some(*changed_at) >= since);
         fresh
     }
 }

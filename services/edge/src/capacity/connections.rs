@@ -38,7 +38,9 @@ impl ConnectionRoom {
 /// The statement failed.
 pub async fn connection_room(client: &Client) -> Result<ConnectionRoom, PostgresError> {
     let row = client.query_one(ROOM, &[]).await;
-    let row = row.map_err(PostgresError::doing("read the server's bounds of connections"))?;
+    let row = row.map_err(PostgresError::doing(
+        "read the server's bounds of connections",
+    ))?;
     let number = |column| -> Option<u64> {
         let value: Option<i64> = row.try_get(column).ok().flatten();
         value.and_then(|value| u64::try_from(value).ok())

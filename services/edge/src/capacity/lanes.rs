@@ -92,7 +92,10 @@ impl LaneLook {
         for topic in &self.topics {
             let name: Arc<str> = topic.as_str().into();
             let metadata = self.client.fetch_metadata(Some(topic), self.timeout)?;
-            let found = metadata.topics().iter().flat_map(|found| found.partitions());
+            let found = metadata
+                .topics()
+                .iter()
+                .flat_map(|found| found.partitions());
             places.extend(found.map(|partition| LanePlace {
                 topic: Arc::clone(&name),
                 partition: partition.id(),
@@ -112,13 +115,13 @@ impl LaneLook {
         }
         // The committed ones first: an end that is asked for later is never behind them.
         let asked = list(places, Offset::Invalid)?;
-        let committed = offsets(&self.client.committed_offsets(asked, self.timeout)?);
+        let committed = answers(&self.client.committed_offsets(asked, self.timeout)?);
         // Kafka's two special times: the log's first offset, and its end.
         let first = self.at(places, Offset::Beginning)?;
         let end = self.at(places, Offset::End)?;
         let states = places.iter().filter_map(|place| {
-            let (first, end) = (*first.get(place)?, *end.get(place)?);
-            let committed = committed.get(place).copied();
+            let (first, end) = (number(&first, place)?, number(&end, place)?);
+            let committed = number(&committed, place);
             Some(PartitionState {
                 place: place.clone(),
                 first,
@@ -129,27 +132,41 @@ impl LaneLook {
         Ok(states.collect())
     }
 
-    /// Of these partitions, the first offset of a record at least as new as a time; a partition without one is left out.
+    /// Of these partitions, those whose next record for the group is older than a time.
     ///
     /// # Errors
     /// The cluster does not answer.
-    pub fn since(
+    pub fn behind<'a>(
         &self,
-        places: &[LanePlace],
+        states: impl IntoIterator<Item = &'a PartitionState>,
         time: SystemTime,
-    ) -> KafkaResult<HashMap<LanePlace, i64>> {
+    ) -> KafkaResult<Vec<LanePlace>> {
+        let lagging = states.into_iter().filter(|state| state.lag() > 0);
+        let lagging: Vec<&PartitionState> = lagging.collect();
+        let places: Vec<LanePlace> = lagging.iter().map(|state| state.place.clone()).collect();
         let since_epoch = time.duration_since(UNIX_EPOCH).unwrap_or_default();
         let millis = i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX);
-        self.at(places, Offset::Offset(millis))
+        let newer = self.at(&places, Offset::Offset(millis))?;
+        let behind = lagging
+            .into_iter()
+            .filter(|state| match newer.get(&state.place) {
+                Some(Offset::Offset(first_newer)) => state.next() < *first_newer,
+                // Kafka's word for "no record is that new".
+                Some(_) => true,
+                None => false,
+            });
+        Ok(behind.map(|state| state.place.clone()).collect())
     }
 
-    /// As [`KafkaResult`] of `offsets_for_times`: the time goes in the offset's place.
-    fn at(&self, places: &[LanePlace], time: Offset) -> KafkaResult<HashMap<LanePlace, i64>> {
+    /// The offsets of a time, which goes in the offset's place.
+    fn at(&self, places: &[LanePlace], time: Offset) -> KafkaResult<HashMap<LanePlace, Offset>> {
         if places.is_empty() {
             return Ok(HashMap::new());
         }
         let asked = list(places, time)?;
-        Ok(offsets(&self.client.offsets_for_times(asked, self.timeout)?))
+        Ok(answers(
+            &self.client.offsets_for_times(asked, self.timeout)?,
+        ))
     }
 }
 
@@ -161,21 +178,30 @@ fn list(places: &[LanePlace], offset: Offset) -> KafkaResult<TopicPartitionList>
     Ok(list)
 }
 
-/// What was answered with an offset: no error, and not one of the words for "none".
-fn offsets(answered: &TopicPartitionList) -> HashMap<LanePlace, i64> {
+/// What was answered without an error.
+fn answers(answered: &TopicPartitionList) -> HashMap<LanePlace, Offset> {
     let elements = answered.elements();
     let found = elements.iter().filter_map(|element| {
         element.error().ok()?;
-        let Offset::Offset(offset) = element.offset() else {
-            return None;
-        };
         let place = LanePlace {
             topic: element.topic().into(),
             partition: element.partition(),
         };
-        Some((place, offset))
+        Some((place, element.offset()))
     });
     found.collect()
+}
+
+/// An offset that is a number, and none of the words for "none".
+fn number(answers: &HashMap<LanePlace, Offset>, place: &LanePlace) -> Option<i64> {
+    match answers.get(place)? {
+        Offset::Offset(offset) => Some(*offset),
+        Offset::Beginning
+        | Offset::End
+        | Offset::Stored
+        | Offset::Invalid
+        | Offset::OffsetTail(_) => None,
+    }
 }
 
 #[cfg(test)]

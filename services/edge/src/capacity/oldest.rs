@@ -19,7 +19,7 @@ const FETCH_BYTES: &str = "4096";
 const POLL: Duration = Duration::from_millis(100);
 
 /// When the oldest record that the group has not done with was written, for each of the partitions that lag; blocks for
-/// at most `kafka.admin_timeout`, and leaves out what was not read by then.
+/// at most `kafka.admin_timeout`, and leaves out what was not read by then, or has no time.
 ///
 /// # Errors
 /// The client's settings are refused.
@@ -30,7 +30,12 @@ pub fn oldest_unread(
     let mut wanted: BTreeMap<(String, i32), &PartitionState> = states
         .iter()
         .filter(|state| state.lag() > 0)
-        .map(|state| ((state.place.topic.to_string(), state.place.partition), state))
+        .map(|state| {
+            (
+                (state.place.topic.to_string(), state.place.partition),
+                state,
+            )
+        })
         .collect();
     let mut found = HashMap::with_capacity(wanted.len());
     if wanted.is_empty() {
@@ -45,7 +50,9 @@ pub fn oldest_unread(
         };
         let key = (record.topic().to_owned(), record.partition());
         if let Some(state) = wanted.remove(&key) {
-            found.insert(state.place.clone(), written(record.timestamp().to_millis()));
+            if let Some(time) = written(record.timestamp().to_millis()) {
+                found.insert(state.place.clone(), time);
+            }
             pause(&client, &state.place)?;
         }
     }
@@ -77,8 +84,8 @@ fn pause(client: &BaseConsumer, place: &LanePlace) -> KafkaResult<()> {
     client.pause(&list)
 }
 
-/// A record without a time is taken for one of the oldest.
-fn written(millis: Option<i64>) -> SystemTime {
-    let millis = millis.and_then(|millis| u64::try_from(millis).ok());
-    UNIX_EPOCH + Duration::from_millis(millis.unwrap_or(0))
+/// Kafka's -1 is "no time".
+fn written(millis: Option<i64>) -> Option<SystemTime> {
+    let millis = u64::try_from(millis?).ok()?;
+    UNIX_EPOCH.checked_add(Duration::from_millis(millis))
 }

@@ -60,24 +60,18 @@ mod tests {
     use super::*;
     use crate::config::LimitsProposal;
 
-    fn config(toml: &str) -> Config {
-        let folder = std::env::temp_dir().join(uuid::Uuid::new_v4().simple().to_string());
-        std::fs::write(&folder, toml).unwrap();
-        let config = Config::load(Some(&folder)).unwrap();
-        std::fs::remove_file(&folder).unwrap();
-        config
-    }
-
     #[test]
     fn a_consumer_has_as_many_places_as_its_tightest_bound() {
-        let account = |alias: &str, calls: usize| {
-            format!("[accounts.\"telegram:{alias}\"]\ntoken_env = \"PATH\"\nmax_in_flight_calls = {calls}\n")
-        };
-        assert_eq!(concurrency_per_consumer(&Config::defaults().unwrap()), 512);
-        let two = account("a", 8) + &account("b", 16);
-        assert_eq!(concurrency_per_consumer(&config(&two)), 24);
-        let bounded = format!("[dispatcher]\nmax_in_flight_calls = 20\nmax_in_flight_calls_per_account = 20\n{two}");
-        assert_eq!(concurrency_per_consumer(&config(&bounded)), 20);
+        let mut config = Config::defaults().unwrap();
+        assert_eq!(concurrency_per_consumer(&config), 512);
+        for (alias, calls) in [("telegram:a", 8), ("telegram:b", 16)] {
+            let account = serde_json::json!({"max_in_flight_calls": calls});
+            let account = serde_json::from_value(account).unwrap();
+            config.accounts.insert(alias.into(), account);
+        }
+        assert_eq!(concurrency_per_consumer(&config), 24);
+        config.dispatcher.max_in_flight_calls = 20;
+        assert_eq!(concurrency_per_consumer(&config), 20);
     }
 
     #[test]
@@ -92,7 +86,11 @@ mod tests {
             cost: Some(2),
             ..LimitsProposal::default()
         };
-        assert_eq!(quota(bucket.clone()), Some(30.0), "three quarters of a bucket are used");
+        assert_eq!(
+            quota(bucket.clone()),
+            Some(30.0),
+            "three quarters of a bucket are used"
+        );
         let both = LimitsProposal {
             account: vec!["20/1m".parse().unwrap(), "1000/1s".parse().unwrap()],
             ..bucket

@@ -104,7 +104,7 @@ pub struct DispatcherConfig {
     /// The wait before a failed write to the state database is tried again; leases are seconds.
     #[serde(with = "humantime_serde")]
     pub storage_retry: Duration,
-    /// How often the group member tells its lag, whether it sees a broker, and what it holds for committed.
+    /// How often the lanes' lag is looked at, and the group member tells whether it sees a broker and what it holds for committed.
     #[serde(with = "humantime_serde")]
     pub statistics_interval: Duration,
     /// A chat whose head waits longer is deferred (design §8).

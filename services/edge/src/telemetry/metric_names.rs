@@ -62,7 +62,9 @@ pub const CIRCUIT_STATE: &str = "tidings_circuit_state";
 pub const DEAD_LETTERS: &str = "tidings_dead_letters";
 /// Counter: times a worker found that it no longer owns what it worked on.
 pub const FENCED_TOTAL: &str = "tidings_fenced_total";
-/// Gauge: workers that the load asks for.
+/// Gauge `{platform,lane}`: how much of its lane's retention the oldest unread record of a worker's partitions has used up, 0 to 1.
+pub const LANE_LAG_OF_RETENTION: &str = "tidings_lane_lag_of_retention";
+/// Gauge: workers that the load asks for, over all; every worker tells the same but for the length of its own calls.
 pub const REQUIRED_CONSUMERS: &str = "tidings_required_consumers";
 /// Histogram `{statement}`: one statement in Tidings' own database, in seconds.
 pub const STATE_STATEMENT_SECONDS: &str = "tidings_state_statement_seconds";
@@ -70,7 +72,7 @@ pub const STATE_STATEMENT_SECONDS: &str = "tidings_state_statement_seconds";
 pub const MESSAGING_PROCESS_DURATION_SECONDS: &str = "messaging_process_duration_seconds";
 /// Histogram: one HTTP request to a platform, by OpenTelemetry's name, in seconds.
 pub const HTTP_CLIENT_REQUEST_DURATION_SECONDS: &str = "http_client_request_duration_seconds";
-/// Gauge `{group,topic,partition}`: records not yet committed, by the name operators already graph.
+/// Gauge `{consumergroup,topic,partition}`: records not yet committed, by the name operators already graph.
 pub const CONSUMERGROUP_LAG: &str = "kafka_consumergroup_lag";
 /// Counter: batches of spans that the collector did not take.
 pub const TRACE_EXPORT_FAILURES_TOTAL: &str = "tidings_trace_export_failures_total";
@@ -136,6 +138,10 @@ const GAUGES: &[(&str, &str)] = &[
     (
         LANE_OLDEST_AGE_SECONDS,
         "Age of a lane's oldest unsettled record",
+    ),
+    (
+        LANE_LAG_OF_RETENTION,
+        "Age of a lane's oldest unread record as a part of its retention",
     ),
     (LIMIT_TOKENS, "Permits that could be taken now"),
     (LIMIT_PENALTY_SECONDS, "What is left of a penalty"),

@@ -189,3 +189,32 @@ fn ask_for_metadata(brokers: &str, cluster: Option<String>) -> Result<(), NotYet
         [..] => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of the detour the broker says where the proxy is, and listens elsewhere.
+    #[test]
+    fn only_a_detour_has_a_third_listener() {
+        let line = |text: &str, key: &str| {
+            let mut lines = text.lines().filter_map(|line| line.strip_prefix(key));
+            lines.next().unwrap().to_owned()
+        };
+        let direct = settings(&[1, 2]);
+        assert_eq!(
+            line(&direct, "advertised.listeners="),
+            "CLIENT://127.0.0.1:1"
+        );
+        assert_eq!(Kafka::detour(&[1, 2]), None);
+        let around = settings(&[1, 2, 3, 4]);
+        assert_eq!(
+            line(&around, "listeners="),
+            "CLIENT://127.0.0.1:1,CONTROLLER://127.0.0.1:2,DETOUR://127.0.0.1:3"
+        );
+        assert_eq!(
+            line(&around, "advertised.listeners="),
+            "CLIENT://127.0.0.1:1,DETOUR://127.0.0.1:4"
+        );
+    }
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context as _;
 use tidings_edge::config::Config;
-use tidings_edge::rate_limit::{LimitLog, LimitLogError, Limits, Mode, Notice, Notices};
+use tidings_edge::rate_limit::{LimitLog, LimitLogError, Limits, Mode, Notice, Notices, View};
 
 use crate::exit::Exit;
 use options::LimitsCommand;
@@ -25,6 +25,20 @@ pub(crate) async fn run(options: LimitsOptions) -> anyhow::Result<Exit> {
         Some(LimitsCommand::Penalise(penalise)) => change::penalise(penalise).await,
         Some(LimitsCommand::Reset(reset)) => change::reset(reset).await,
     }
+}
+
+/// Each account as the log has it; `None` if the log holds nothing yet.
+///
+/// # Errors
+/// The topic does not fit, or was not read to its end within `kafka.admin_timeout`.
+pub(crate) async fn in_force(config: &Config) -> anyhow::Result<Option<View>> {
+    let started = LimitLog::look(config).await;
+    let Some(log) = Log::read(started, config).await? else {
+        return Ok(None);
+    };
+    let view = log.limits.view();
+    log.close().await;
+    Ok(Some(view))
 }
 
 /// A client of the log that is at its end.
