@@ -37,7 +37,8 @@ struct Said {
 
 impl World {
     async fn new() -> Self {
-        let folder = std::env::temp_dir().join(format!("tidings-capacity-{}", Uuid::new_v4().simple()));
+        let folder =
+            std::env::temp_dir().join(format!("tidings-capacity-{}", Uuid::new_v4().simple()));
         let mut options = DeploymentOptions::new(binary(), folder.clone());
         options.profile = Profile {
             partitions: 3,
@@ -70,7 +71,14 @@ impl World {
         self.append_record(lane, 1, b"42", &vec![b"any".to_vec(); records], age);
     }
 
-    fn append_record(&self, lane: &str, partition: i32, key: &[u8], values: &[Vec<u8>], age: Duration) {
+    fn append_record(
+        &self,
+        lane: &str,
+        partition: i32,
+        key: &[u8],
+        values: &[Vec<u8>],
+        age: Duration,
+    ) {
         let producer: BaseProducer = self.client().create().unwrap();
         let topic = self.topic(lane);
         let written = SystemTime::now() - age;
@@ -98,7 +106,9 @@ impl World {
     /// The first record of a lane.
     async fn first_record(&self, lane: &str) -> OwnedMessage {
         let mut client = self.client();
-        client.set("group.id", "somebody-else").set("auto.offset.reset", "earliest");
+        client
+            .set("group.id", "somebody-else")
+            .set("auto.offset.reset", "earliest");
         let topic = self.topic(lane);
         let read = move || {
             let consumer: BaseConsumer = client.create().unwrap();
@@ -183,7 +193,12 @@ async fn b26_a_lane_with_lag_is_told_with_the_number_and_its_caps() {
     let world = World::new().await;
     world.append("normal", 40, Duration::ZERO);
     world.commit("normal", 10);
-    let load = ["--arrival-per-second", "1000", "--processing-seconds", "0.5"];
+    let load = [
+        "--arrival-per-second",
+        "1000",
+        "--processing-seconds",
+        "0.5",
+    ];
     let bounds = [
         ("TIDINGS_DISPATCHER__MAX_IN_FLIGHT_CALLS", "10"),
         ("TIDINGS_DISPATCHER__MAX_IN_FLIGHT_CALLS_PER_ACCOUNT", "10"),
@@ -196,9 +211,16 @@ async fn b26_a_lane_with_lag_is_told_with_the_number_and_its_caps() {
     assert_eq!(lane["retention_seconds"], 7.0 * 86_400.0);
     assert_eq!(lane["alarm"], false);
     let partition = &lane["partitions"][1];
-    let place = (&partition["committed"], &partition["end"], &partition["lag"]);
+    let place = (
+        &partition["committed"],
+        &partition["end"],
+        &partition["lag"],
+    );
     assert_eq!(place, (&json!(10), &json!(40), &json!(30)));
-    assert!(partition["oldest_age_seconds"].as_f64().unwrap() < 3_600.0, "{partition}");
+    assert!(
+        partition["oldest_age_seconds"].as_f64().unwrap() < 3_600.0,
+        "{partition}"
+    );
     assert_eq!(said.lane(&world.topic("high"))["lag"], 0);
 
     // 10 / 0.5 * 0.7 = 14 messages a second and consumer.
@@ -208,10 +230,16 @@ async fn b26_a_lane_with_lag_is_told_with_the_number_and_its_caps() {
     assert_eq!(capacity["capped_by"], "partitions");
     assert_eq!(capacity["inputs"]["concurrency_per_consumer"]["value"], 10);
     let caps = &capacity["caps"];
-    assert_eq!(caps["quota"]["consumers"], 72, "1000 a second are what the account has: {caps}");
+    assert_eq!(
+        caps["quota"]["consumers"], 72,
+        "1000 a second are what the account has: {caps}"
+    );
     let source = caps["quota"]["accounts"][0]["source"].as_str().unwrap();
     assert!(source.contains("does not know the account yet"), "{source}");
-    assert_eq!(caps["connections"]["consumers"], usable_connections(&world).await / 5);
+    assert_eq!(
+        caps["connections"]["consumers"],
+        usable_connections(&world).await / 5
+    );
 }
 
 /// By the server itself.
@@ -233,7 +261,10 @@ async fn b26_arrival_is_measured_and_connections_cap() {
     };
     let connections = usable_connections(&world).await - 1;
     let connections = connections.to_string();
-    let variables = [("TIDINGS_DISPATCHER__DATABASE_CONNECTIONS", connections.as_str())];
+    let variables = [(
+        "TIDINGS_DISPATCHER__DATABASE_CONNECTIONS",
+        connections.as_str(),
+    )];
     let load = ["--processing-seconds", "1000"];
     let said = tokio::select! {
         said = world.capacity(&load, &variables) => said,
@@ -242,7 +273,10 @@ async fn b26_arrival_is_measured_and_connections_cap() {
     assert_eq!(said.code, Some(0), "{}", said.output);
     let arrival = &said.capacity["inputs"]["arrival_per_second"];
     assert!(arrival["value"].as_f64().unwrap() > 0.0, "{arrival}");
-    assert!(arrival["source"].as_str().unwrap().starts_with("measured"), "{arrival}");
+    assert!(
+        arrival["source"].as_str().unwrap().starts_with("measured"),
+        "{arrival}"
+    );
     assert_eq!(said.capacity["capped_by"], "connections", "{}", said.output);
     assert_eq!(said.capacity["required_consumers"], 1);
 }
@@ -255,7 +289,11 @@ async fn f44_a_lane_whose_oldest_unread_record_is_past_half_of_its_retention_fai
     let said = world.capacity(&[], &[]).await;
     assert_eq!(said.code, Some(1), "{}", said.output);
     let high = said.lane(&world.topic("high"));
-    assert_eq!((&high["alarm"], &high["lag"]), (&json!(true), &json!(2)), "{high}");
+    assert_eq!(
+        (&high["alarm"], &high["lag"]),
+        (&json!(true), &json!(2)),
+        "{high}"
+    );
     let part = high["lag_of_retention"].as_f64().unwrap();
     assert!((4.0 / 7.0..0.6).contains(&part), "{high}");
     let remedy = high["remedy"].as_str().unwrap();
@@ -273,7 +311,9 @@ async fn f44_a_dispatcher_alarms_while_an_old_record_is_unread_and_says_when_it_
     let world = World::new().await;
     let simulator = world.deployment.simulator();
     let failing = json!({"rules": [{"match": {"chat_id": "7001"}, "action": {"answer": {"server_error": {"status": 503}}}}]});
-    simulator.set_script(serde_json::from_value(failing).unwrap()).unwrap();
+    simulator
+        .set_script(serde_json::from_value(failing).unwrap())
+        .unwrap();
     let _relay = world.deployment.run(RoleKind::Relay, 1).await.unwrap();
     publish(&world, "7001").await;
     // The same record once more, behind the first and six days old: it waits as long as that fails.
@@ -283,7 +323,10 @@ async fn f44_a_dispatcher_alarms_while_an_old_record_is_unread_and_says_when_it_
     world.append_record("normal", record.partition(), key, &value, 6 * DAY);
 
     let role = world.deployment.role(RoleKind::Dispatcher, 1);
-    let mut role = role.with_environment(vec![("TIDINGS_DISPATCHER__STATISTICS_INTERVAL", "200ms".into())]);
+    let mut role = role.with_environment(vec![(
+        "TIDINGS_DISPATCHER__STATISTICS_INTERVAL",
+        "200ms".into(),
+    )]);
     role.start().await.unwrap();
     role.ready(PATIENCE).await.unwrap();
     let log = || std::fs::read_to_string(role.log()).unwrap_or_default();
@@ -294,14 +337,24 @@ async fn f44_a_dispatcher_alarms_while_an_old_record_is_unread_and_says_when_it_
     })
     .await;
     assert_eq!(lag().await.iter().sum::<f64>(), 2.0);
-    assert!(log().contains("waited for half of its retention or more"), "{}", log());
+    assert!(
+        log().contains("waited for half of its retention or more"),
+        "{}",
+        log()
+    );
 
-    simulator.set_script(serde_json::from_value(json!({"rules": []})).unwrap()).unwrap();
+    simulator
+        .set_script(serde_json::from_value(json!({"rules": []})).unwrap())
+        .unwrap();
     until("nothing unread is told", async || {
         part().await == [0.0] && lag().await.iter().sum::<f64>() == 0.0
     })
     .await;
-    assert!(log().contains("well within its retention again"), "{}", log());
+    assert!(
+        log().contains("well within its retention again"),
+        "{}",
+        log()
+    );
     until("the number is told", async || {
         metric(&role, "tidings_required_consumers", "").await == [1.0]
     })
@@ -311,7 +364,11 @@ async fn f44_a_dispatcher_alarms_while_an_old_record_is_unread_and_says_when_it_
     let said = world.capacity(&["--dispatcher", &admin], &[]).await;
     assert_eq!(said.code, Some(0), "{}", said.output);
     let processing = said.capacity["inputs"]["processing_seconds"]["source"].as_str();
-    assert!(processing.unwrap().starts_with("measured"), "{}", said.output);
+    assert!(
+        processing.unwrap().starts_with("measured"),
+        "{}",
+        said.output
+    );
     let account = &said.capacity["caps"]["quota"]["accounts"][0];
     assert_eq!(account["per_second"], 1_000.0, "{account}");
     assert_eq!(account["source"], "rate-limit topic: the limits in force");

@@ -2,14 +2,17 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
-use rdkafka::error::KafkaResult;
+use rdkafka::error::{KafkaError, KafkaResult, RDKafkaErrorCode};
 use rdkafka::{Offset, TopicPartitionList};
 
 use crate::config::Config;
 use crate::kafka::{self, Lane};
+
+/// The pause before a group's coordinator is asked for again.
+const COORDINATOR_PAUSE: Duration = Duration::from_millis(100);
 
 /// A partition of a lane.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -114,8 +117,7 @@ impl LaneLook {
             return Ok(Vec::new());
         }
         // The committed ones first: an end that is asked for later is never behind them.
-        let asked = list(places, Offset::Invalid)?;
-        let committed = answers(&self.client.committed_offsets(asked, self.timeout)?);
+        let committed = self.committed(places)?;
         // Kafka's two special times: the log's first offset, and its end.
         let first = self.at(places, Offset::Beginning)?;
         let end = self.at(places, Offset::End)?;
@@ -158,6 +160,21 @@ impl LaneLook {
         Ok(behind.map(|state| state.place.clone()).collect())
     }
 
+    /// Asked again while the group's coordinator is on its way, as it is after the brokers' start.
+    fn committed(&self, places: &[LanePlace]) -> KafkaResult<HashMap<LanePlace, Offset>> {
+        let until = Instant::now() + self.timeout;
+        loop {
+            let asked = list(places, Offset::Invalid)?;
+            match self.client.committed_offsets(asked, self.timeout) {
+                Ok(committed) => return Ok(answers(&committed)),
+                Err(error) if passes(&error) && Instant::now() < until => {
+                    std::thread::sleep(COORDINATOR_PAUSE);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
     /// The offsets of a time, which goes in the offset's place.
     fn at(&self, places: &[LanePlace], time: Offset) -> KafkaResult<HashMap<LanePlace, Offset>> {
         if places.is_empty() {
@@ -168,6 +185,17 @@ impl LaneLook {
             &self.client.offsets_for_times(asked, self.timeout)?,
         ))
     }
+}
+
+fn passes(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            RDKafkaErrorCode::NotCoordinator
+                | RDKafkaErrorCode::CoordinatorNotAvailable
+                | RDKafkaErrorCode::CoordinatorLoadInProgress
+        )
+    )
 }
 
 fn list(places: &[LanePlace], offset: Offset) -> KafkaResult<TopicPartitionList> {

@@ -35,7 +35,8 @@ async fn concurrent_starts_migrate_once() {
             "0001_claims",
             "0002_claim_partitions",
             "0003_penalties",
-            "0004_deferred"
+            "0004_deferred",
+            "0005_targets"
         ]
     );
     assert!(start().await.is_empty());
