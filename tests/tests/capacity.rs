@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use std::process::Output;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rdkafka::admin::{AdminClient, AdminOptions};
+use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer as _};
 use rdkafka::message::{Message as _, OwnedMessage};
 use rdkafka::producer::{BaseProducer, BaseRecord, Producer as _};
@@ -304,6 +306,32 @@ async fn f44_a_lane_whose_oldest_unread_record_is_past_half_of_its_retention_fai
     // Once the group is done with it, it does not count.
     world.commit("high", 2);
     assert_eq!(world.capacity(&[], &[]).await.code, Some(0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn f44_records_that_were_deleted_unread_fail_by_number() {
+    let world = World::new().await;
+    world.append("replay", 10, Duration::ZERO);
+    world.commit("replay", 2);
+    // As retention does it, only now.
+    let admin: AdminClient<DefaultClientContext> = world.client().create().unwrap();
+    let mut list = TopicPartitionList::new();
+    let topic = world.topic("replay");
+    list.add_partition_offset(&topic, 1, Offset::Offset(5))
+        .unwrap();
+    admin
+        .delete_records(&list, &AdminOptions::new())
+        .await
+        .unwrap();
+    let said = world.capacity(&[], &[]).await;
+    assert_eq!(said.code, Some(1), "{}", said.output);
+    let lane = said.lane(&topic);
+    assert_eq!(
+        (&lane["deleted_unread"], &lane["lag"], &lane["alarm"]),
+        (&json!(3), &json!(5), &json!(true)),
+        "{lane}"
+    );
+    assert_eq!(said.lane(&world.topic("normal"))["alarm"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]

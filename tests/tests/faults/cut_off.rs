@@ -98,13 +98,13 @@ impl CutOff<'_> {
             health(&self.victim).await["status"] == "degraded"
         })
         .await;
+        load.ends().await;
         self.others_go_on(stopped).await;
         let sent = self.world.calls_of(owner(&self.victim), stopped);
         assert_eq!(sent, 0, "{failure:?}: calls after the last lease has ended");
         self.proxy.heal().await.unwrap();
         self.victim.ready(PATIENCE).await.unwrap();
         self.comes_back().await;
-        load.ends().await;
     }
 
     /// By the clock of Postgres: what begins after that has no right to.
@@ -120,12 +120,11 @@ impl CutOff<'_> {
 
     /// While there is something to send.
     async fn others_go_on(&self, since: u64) {
-        let load = Load::start(self.world, ORDERS / 2);
+        Load::start(self.world, ORDERS / 2).ends().await;
         until("the other worker goes on", async || {
             self.world.calls_of(owner(&self.other), since) >= ONLY_THE_OTHERS
         })
         .await;
-        load.ends().await;
     }
 
     /// It sends again; which partitions it gets, and when, is the group's affair.

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
 
 use tidings_load::{LoadOptions, Progress};
 use tokio::task::JoinHandle;
 
-use crate::world::World;
+use crate::world::{PATIENCE, World, until};
 
 /// Few enough that each has messages behind others, many enough for every partition.
 const CHATS: u32 = 60;
@@ -15,6 +14,7 @@ const CHATS: u32 = 60;
 /// Events a second: a fault of some seconds needs some to fall into it, and the machine is for the roles.
 const RATE_PER_SECOND: f64 = 60.0;
 
+/// One at a time: two programs that begin on one database can wait for each other's locks.
 pub struct Load {
     done: Arc<AtomicU64>,
     task: JoinHandle<()>,
@@ -39,14 +39,16 @@ impl Load {
 
     /// Waits for so many orders, and fails when the load ends before a fault can hit anything.
     pub async fn reaches(&self, orders: u64) {
-        while self.done.load(Ordering::Relaxed) < orders && !self.task.is_finished() {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until("so many orders are committed", async || {
+            self.done.load(Ordering::Relaxed) >= orders || self.task.is_finished()
+        })
+        .await;
         assert!(!self.task.is_finished(), "the load ended before the fault");
     }
 
     /// Waits until all is committed.
     pub async fn ends(self) {
-        self.task.await.unwrap();
+        let ended = tokio::time::timeout(PATIENCE, self.task).await;
+        ended.expect("the load ends in time").unwrap();
     }
 }
