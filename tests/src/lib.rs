@@ -2,5 +2,6 @@
 
 mod deployed;
 pub mod languages;
+pub mod s3;
 
 pub use deployed::{binary, connect};

@@ -3,12 +3,12 @@
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use futures::FutureExt as _;
 use tidings_delivery::PermitId;
 use tidings_edge::config::{AccountConfig, Config};
-use tidings_edge::http::{CallOutcome, Lost, NotSent, PlatformCall, PlatformClient};
+use tidings_edge::http::{CallOutcome, Lost, NotSent, PlatformCall, PlatformClient, TooLate};
 use tidings_edge::rate_limit::Limits;
 use tidings_envelope::Message;
 use tidings_platforms::{ATTEMPT_HEADER, Answer, Classified, HttpRequest, Secret, Verdict};
@@ -49,6 +49,14 @@ pub(crate) struct Attempt {
     pub(crate) target: Option<Arc<str>>,
     /// What it is sent under; `None` in an account without limits.
     pub(crate) permit: Option<PermitId>,
+}
+
+/// A request on its way out.
+struct Sending {
+    request: HttpRequest,
+    deadline: Duration,
+    /// Its permit's end.
+    leave_by: Option<Instant>,
 }
 
 /// What came of an attempt.
@@ -126,8 +134,15 @@ impl Caller {
                 let left = account.deadline.saturating_sub(fetch_took);
                 // A permit is short and a content may be slow: the next one is waited for with the content in hand.
                 let patience = fetch.as_ref().map_or(Duration::ZERO, |_| left / 2);
-                let deadline = left.saturating_sub(turn.take(patience).await?);
-                Ok(self.send(account, request, deadline, fetch).await)
+                let began = Instant::now();
+                let leave_by = turn.take(patience).await?;
+                let deadline = left.saturating_sub(began.elapsed());
+                let sending = Sending {
+                    request,
+                    deadline,
+                    leave_by,
+                };
+                self.send(account, sending, fetch).await
             }
             Err(classified) => Ok(without_call(classified, fetch)),
         }
@@ -136,16 +151,16 @@ impl Caller {
     async fn send(
         &self,
         account: &Account,
-        request: HttpRequest,
-        deadline: Duration,
+        sending: Sending,
         fetch: Option<FetchFacts>,
-    ) -> Attempted {
+    ) -> Result<Attempted, NotItsTurn> {
+        let request = &sending.request;
         let (method, url_template) = (request.method.as_str(), request.url_template);
-        let called = AssertUnwindSafe(self.call(account, request, deadline))
+        let called = AssertUnwindSafe(self.call(account, sending))
             .catch_unwind()
             .await;
-        let (classified, end) = called.unwrap_or_else(|_| panicked());
-        Attempted {
+        let (classified, end) = called.unwrap_or_else(|_| Ok(panicked()))?;
+        Ok(Attempted {
             classified,
             fetch,
             call: Some(CallFacts {
@@ -154,7 +169,7 @@ impl Caller {
                 server: Arc::clone(&account.server),
                 end,
             }),
-        }
+        })
     }
 
     fn prepare(
@@ -183,9 +198,13 @@ impl Caller {
     async fn call(
         &self,
         account: &Account,
-        request: HttpRequest,
-        deadline: Duration,
-    ) -> (Classified, CallEnd) {
+        sending: Sending,
+    ) -> Result<(Classified, CallEnd), NotItsTurn> {
+        let Sending {
+            request,
+            deadline,
+            leave_by,
+        } = sending;
         let outcome = self
             .client
             .call(PlatformCall {
@@ -194,8 +213,10 @@ impl Caller {
                 headers: &request.headers,
                 body: request.body,
                 deadline,
+                leave_by,
             })
-            .await;
+            .await
+            .map_err(|TooLate| NotItsTurn)?;
         debug!(url = request.url_template, "platform answered");
         let end = call_end(&outcome);
         let response;
@@ -211,7 +232,7 @@ impl Caller {
             CallOutcome::NotSent(why) => Answer::NotSent(not_sent(why)),
             CallOutcome::Lost(why) => Answer::Lost(lost(why)),
         };
-        (account.platform.classify(&answer, now_micros()), end)
+        Ok((account.platform.classify(&answer, now_micros()), end))
     }
 }
 

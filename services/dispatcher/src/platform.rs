@@ -50,7 +50,7 @@ impl Platform for Telegram {
     }
 
     fn default_base_url(&self) -> &'static str {
-        "https://api.telegram.org"
+        telegram::DEFAULT_BASE_URL
     }
 
     fn prepare(

@@ -27,18 +27,18 @@ impl<'a> Turn<'a> {
         Self { limits, permit }
     }
 
-    /// Uses the permit up; the call must start now. One that is void is waited for again for `patience`. Returns what
-    /// the wait took.
-    pub(crate) async fn take(mut self, patience: Duration) -> Result<Duration, NotItsTurn> {
+    /// Uses the permit up; the call must start now. One that is void is waited for again for `patience`. Returns the
+    /// moment by which the request must leave, if there is one.
+    pub(crate) async fn take(mut self, patience: Duration) -> Result<Option<Instant>, NotItsTurn> {
         let began = Instant::now();
         let Some(permit) = self.permit else {
-            return Ok(Duration::ZERO);
+            return Ok(None);
         };
         loop {
             match self.limits.start(permit) {
-                Start::Go => {
+                Start::Go { until } => {
                     self.permit = None;
-                    return Ok(began.elapsed());
+                    return Ok(Some(until));
                 }
                 Start::Early if began.elapsed() >= patience.max(EARLY_WAIT) => {
                     return Err(NotItsTurn);

@@ -75,6 +75,15 @@ impl Role {
         self
     }
 
+    /// Gives way to everything else on this machine when it runs short of processors.
+    #[must_use]
+    pub fn giving_way(mut self) -> Self {
+        let program = std::mem::replace(&mut self.program.path, PathBuf::from("nice"));
+        let before = ["-n".into(), "10".into(), program.into_os_string()];
+        self.program.arguments.splice(0..0, before);
+        self
+    }
+
     /// `relay-1`, `dispatcher-2` …
     #[must_use]
     pub fn name(&self) -> &str {

@@ -1,5 +1,7 @@
 //! `tidings demo`: the whole way under load, one dispatcher killed in the middle, and the judge's word.
 
+mod posts;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
@@ -155,7 +157,8 @@ async fn judged(
     }
     let verdict = judge::verdict(deployment.place(), run, &arguments).await?;
     if !only_json {
-        println!("{}\n", verdict.table);
+        println!("{}\n", verdict.table.trim_end());
+        println!("{}", posts::samples(deployment, run).await?);
         if let Some(trace) = one_trace(deployment.place()).await {
             println!("{trace}");
         }

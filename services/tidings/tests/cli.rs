@@ -102,6 +102,31 @@ fn a_configuration_that_does_not_fit_ends_with_4_and_every_remedy() {
 }
 
 #[test]
+fn a_store_of_contents_that_is_half_given_is_named_with_the_other_half() {
+    let checked = |variables: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tidings"));
+        command.args(["config", "check"]);
+        let variables = variables.iter();
+        command.envs(variables.map(|(key, value)| (format!("TIDINGS_CLAIM_CHECK__{key}"), value)));
+        let checked = command.output().unwrap();
+        assert_eq!(checked.status.code(), Some(4));
+        text(&checked)
+    };
+    let scheme = checked(&[("STORE", "gcs")]);
+    assert!(scheme.contains("`none`, `folder`, `s3`"), "{scheme}");
+    let folder = checked(&[("STORE", "folder")]);
+    let remedy = "claim_check.folder = (not set): name the folder by its absolute path";
+    assert!(folder.contains(remedy), "{folder}");
+    let half = checked(&[
+        ("STORE", "s3"),
+        ("S3__BUCKET", "contents"),
+        ("S3__ACCESS_KEY_ID", "A"),
+    ]);
+    let remedy = "claim_check.s3.secret_access_key_file = (not set): set access_key_id and";
+    assert!(half.starts_with(remedy), "{half}");
+}
+
+#[test]
 fn completions_know_the_commands() {
     for shell in ["bash", "zsh", "fish"] {
         let script = text(&tidings(&["completions", shell]));

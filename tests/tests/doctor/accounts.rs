@@ -31,7 +31,7 @@ async fn two_accounts_with_one_token_are_named_both() {
         "[accounts.\"telegram:second\"]\nbase_url = {:?}\ntoken_file = {:?}",
         place.simulator_url, world.token_file
     );
-    let diagnosis = world.doctor_with(&more).await;
+    let diagnosis = world.doctor_with(&more, &[]).await;
     let remedy = "same credential as account telegram:main";
     diagnosis.assert_problems(&[("accounts", "accounts.\"telegram:second\"", remedy)]);
     let token = fs::read_to_string(&world.token_file).unwrap();

@@ -11,6 +11,9 @@ pub struct Diagnosis {
 /// A finding as a test expects it: the check's name, and parts of the key and of the remedy.
 pub type Expected<'a> = (&'a str, &'a str, &'a str);
 
+/// Variables, and the problems that they make.
+pub type Case<'a> = (&'a [(&'a str, &'a str)], &'a [Expected<'a>]);
+
 impl Diagnosis {
     /// These problems and no others; the exit code says so.
     pub fn assert_problems(&self, expected: &[Expected]) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod accounts;
+mod claim_check;
 mod databases;
 mod diagnosis;
 mod registry;

@@ -1,10 +1,7 @@
 //! Faults that one setting makes, over a deployment that fits.
 
-use crate::diagnosis::Expected;
+use crate::diagnosis::Case;
 use crate::world::{World, closed_port};
-
-/// Variables, and the problems that they make.
-type Case<'a> = (&'a [(&'a str, &'a str)], &'a [Expected<'a>]);
 
 #[tokio::test]
 async fn of_a_deployment_that_fits_nothing_is_said() {

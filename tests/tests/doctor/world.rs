@@ -50,11 +50,11 @@ impl World {
     }
 
     /// The same with further text in the configuration file.
-    pub async fn doctor_with(&self, more: &str) -> Diagnosis {
+    pub async fn doctor_with(&self, more: &str, variables: &[(&str, &str)]) -> Diagnosis {
         let text = fs::read_to_string(self.deployment.config_file()).unwrap();
         let file = self.folder.join("other.toml");
         fs::write(&file, format!("{text}\n{more}\n")).unwrap();
-        self.doctor_of(file, &[]).await
+        self.doctor_of(file, variables).await
     }
 
     async fn doctor_of(&self, file: PathBuf, variables: &[(&str, &str)]) -> Diagnosis {

@@ -9,10 +9,10 @@ use tidings_edge::content::sha256_hex;
 use tidings_stack::Stack;
 use uuid::Uuid;
 
-use crate::poison::{dead_letters, header};
-use crate::s3::S3;
 use tidings_tests::binary;
+use tidings_tests::s3::S3;
 
+use crate::poison::{dead_letters, header};
 use crate::world::{World, until};
 
 /// Some waits of the interactive profile, so that a content has time to arrive.

@@ -160,7 +160,7 @@ impl ContentError {
 }
 
 /// The last cause says what happened; those before it repeat the request.
-fn innermost(error: &dyn Error) -> String {
+pub(super) fn innermost(error: &dyn Error) -> String {
     let mut last = error;
     while let Some(cause) = last.source() {
         last = cause;

@@ -3,6 +3,7 @@
 
 mod error;
 mod open;
+mod probe;
 
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use crate::config::ClaimCheckConfig;
 
 pub use error::{ContentError, ContentStoreError};
+pub use probe::NotReadable;
 
 /// A store of contents. Clones share its connections.
 #[derive(Debug, Clone)]

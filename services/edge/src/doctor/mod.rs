@@ -4,9 +4,10 @@
 //! each within a deadline; one that cannot look is a problem itself.
 //!
 //! Reading order: [`Finding`] → `configuration` → `secret_files`, `listen` → `upstream`, `state`, `clock` → `registry`,
-//! `schema_ids` → `broker`, `topics`.
+//! `schema_ids` → `broker`, `topics` → `claim_check`.
 
 mod broker;
+mod claim_check;
 mod clock;
 mod configuration;
 mod finding;
@@ -43,7 +44,13 @@ pub async fn examine(path: Option<&Path>, deadline: Duration) -> Vec<Finding> {
     let files = secret_files::gather(&examined.secret_files);
     findings.extend(secret_files::judge(&files));
     findings.extend(listen::judge(config.http.listen));
-    let looks = join_all(checks(&config).into_iter().map(|(check, key, look)| {
+    let mut checks = checks(&config);
+    let unfit = |key: &str| key.starts_with("claim_check.");
+    // What its own settings already rule out was told.
+    if !examined.problems.iter().any(|problem| unfit(&problem.key)) {
+        checks.push(store_check(&config));
+    }
+    let looks = join_all(checks.into_iter().map(|(check, key, look)| {
         let looked = tokio::time::timeout(deadline, look);
         looked.map(move |found| found.unwrap_or_else(|_| vec![too_slow(check, key, deadline)]))
     }));
@@ -84,6 +91,15 @@ fn checks(config: &Config) -> Vec<Check<'_>> {
             topics::check(config).boxed(),
         ),
     ]
+}
+
+fn store_check(config: &Config) -> Check<'_> {
+    let key = claim_check::key(&config.claim_check);
+    (
+        claim_check::CHECK,
+        key,
+        claim_check::check(&config.claim_check).boxed(),
+    )
 }
 
 fn too_slow(check: &'static str, key: &str, deadline: Duration) -> Finding {

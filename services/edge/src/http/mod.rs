@@ -6,5 +6,5 @@ mod platform_client;
 pub use admin::{AdminError, AdminServer, HealthReport, HealthSource, HealthStatus};
 pub use platform_client::{
     CallOutcome, Lost, NotSent, PlatformCall, PlatformClient, PlatformClientError,
-    PlatformClientSettings, PlatformResponse,
+    PlatformClientSettings, PlatformResponse, TooLate,
 };

@@ -1,12 +1,17 @@
 //! The client that calls platforms. Its one duty beyond sending: tell what surely did not leave this machine
 //! from what may have reached the platform, because only the first may be repeated freely (design §7).
 
+mod gate;
+
 use std::error::Error as _;
 use std::io::ErrorKind;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
-use reqwest::{Client, Method, Response, redirect};
+use reqwest::{Body, Client, Method, Response, redirect};
+
+use gate::Gate;
+pub use gate::TooLate;
 
 /// The most that is kept of an answer's body; platforms' answers to a send are far smaller.
 const RESPONSE_BODY_BYTES: usize = 64 * 1024;
@@ -51,6 +56,9 @@ pub struct PlatformCall<'a> {
     pub body: Vec<u8>,
     /// The longest the whole call may take, the answer's body included.
     pub deadline: Duration,
+    /// The request must leave by then, or not at all; `None` for whenever it can. A connection may be long in coming, and
+    /// a busy process long in writing. Only a call with a body is held to it.
+    pub leave_by: Option<Instant>,
 }
 
 /// What became of a call.
@@ -130,17 +138,22 @@ impl PlatformClient {
     }
 
     /// Makes one call and waits for its answer, at most for its deadline.
-    pub async fn call(&self, call: PlatformCall<'_>) -> CallOutcome {
-        let Some(request) = self.request(call) else {
-            return CallOutcome::NotSent(NotSent::Invalid);
+    ///
+    /// # Errors
+    /// [`TooLate`]: the request could not leave in time, and no byte of it did.
+    pub async fn call(&self, call: PlatformCall<'_>) -> Result<CallOutcome, TooLate> {
+        let Some(request) = self.request(&call) else {
+            return Ok(CallOutcome::NotSent(NotSent::Invalid));
         };
-        match request.send().await {
-            Ok(response) => read(response).await,
-            Err(error) => classify(&error.without_url()),
+        let (gate, kept_back) = Gate::new(call.body, call.leave_by);
+        match request.body(Body::wrap(gate)).send().await {
+            Ok(response) => Ok(read(response).await),
+            Err(_) if kept_back.is_so() => Err(TooLate),
+            Err(error) => Ok(classify(&error.without_url())),
         }
     }
 
-    fn request(&self, call: PlatformCall<'_>) -> Option<reqwest::RequestBuilder> {
+    fn request(&self, call: &PlatformCall<'_>) -> Option<reqwest::RequestBuilder> {
         let method = Method::from_bytes(call.method.as_bytes()).ok()?;
         let url = reqwest::Url::parse(call.url).ok()?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -152,7 +165,7 @@ impl PlatformClient {
             headers.append(name, HeaderValue::try_from(value.as_str()).ok()?);
         }
         let request = self.client.request(method, url).headers(headers);
-        Some(request.body(call.body).timeout(call.deadline))
+        Some(request.timeout(call.deadline))
     }
 }
 

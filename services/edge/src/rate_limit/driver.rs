@@ -5,11 +5,12 @@ mod perform;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tidings_ratelimit::{AppendId, Effect, Event, Limiter, Moment, PermitId, Start, View};
+use tidings_ratelimit::{AppendId, Effect, Event, Limiter, Moment, PermitId, View};
 use tokio::sync::{mpsc, oneshot};
 
 use super::appender::Appender;
 use super::keeper::KeeperCommand;
+use super::limits::Start;
 use super::notices::Tray;
 
 /// What the limiter wants of the thread that reads the log.
@@ -140,10 +141,17 @@ impl Driver {
         let mut effects = std::mem::take(&mut self.effects);
         let start = self.limiter.start(permit, now, &mut effects);
         self.perform_all(effects);
-        if matches!(start, Start::Go) {
-            self.tray.withdraw(permit);
+        match start {
+            tidings_ratelimit::Start::Go { until } => {
+                self.tray.withdraw(permit);
+                Start::Go {
+                    until: self.instant(until),
+                }
+            }
+            tidings_ratelimit::Start::Early => Start::Early,
+            tidings_ratelimit::Start::Void(why) => Start::Void(why),
+            tidings_ratelimit::Start::Unknown => Start::Unknown,
         }
-        start
     }
 
     pub(super) fn cancel(&mut self, permit: PermitId) {

@@ -1,9 +1,9 @@
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tidings_ratelimit::{
-    Class, Counts, Event, MAX_REASON_BYTES, Mode, Operation, PermitId, ScopeLimits, Start, Target,
-    View,
+    Class, Counts, Event, MAX_REASON_BYTES, Mode, Operation, PermitId, ScopeLimits, Target, View,
+    VoidWhy,
 };
 use tokio::sync::oneshot;
 
@@ -20,6 +20,22 @@ pub struct Want {
     pub chat: String,
     /// Its class.
     pub class: Class,
+}
+
+/// What [`Limits::start`] says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Start {
+    /// The call may start now; the permit is used up.
+    Go {
+        /// Its first byte must be out by then: what starts later would arrive in another's place.
+        until: Instant,
+    },
+    /// Not yet: the grant begins later.
+    Early,
+    /// The grant is void; another is being asked for.
+    Void(VoidWhy),
+    /// There is no grant for this message.
+    Unknown,
 }
 
 /// The limiter of this process. Cheap to clone; every call takes a lock for microseconds, so that it may be made
@@ -114,6 +130,13 @@ impl Limits {
     #[must_use]
     pub fn is_live(&self) -> bool {
         matches!(self.0.lock().driver.limiter.mode(), Mode::Live)
+    }
+
+    /// Whether everything in the log was looked through, and there is nothing to begin from: then the first offset that
+    /// the broker still has. 0 means that nobody ever used the log, more that its records were deleted.
+    #[must_use]
+    pub fn lacks_beginning(&self) -> Option<i64> {
+        self.0.lock().driver.limiter.lacks_beginning()
     }
 
     /// Every scope as the log has it, for people and `/health`.

@@ -37,14 +37,14 @@ use tidings_ratelimit::{Event, Limiter, Options};
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
-pub use limits::{Limits, Operated, Want};
+pub use limits::{Limits, Operated, Start, Want};
 pub use notices::{Notice, Notices};
 pub use penalties::PenaltyStore;
 pub use proposal::ProposalError;
 pub use tidings_ratelimit::{
     Class, ClosedWhy, Counts, HoldView, LONG_PENALTY, Limit, LogTime, MAX_NAME_BYTES,
     MAX_OPERATOR_BYTES, MAX_REASON_BYTES, Mode, Operation, PermitId, RefusedWhy, Rule, ScopeLimits,
-    ScopeView, SourcePreset, Start, StoppedWhy, Target, View, VoidWhy, WaiterView,
+    ScopeView, SourcePreset, StoppedWhy, Target, View, VoidWhy, WaiterView,
 };
 
 use crate::config::Config;
@@ -52,6 +52,9 @@ use crate::kafka::{self, TopicProblem, TopicsError};
 use keeper::KeeperCommand;
 use reader::ReaderOptions;
 use shared::Shared;
+
+/// Longer than a command lives.
+const NEVER: Duration = Duration::from_secs(86_400);
 
 /// Why the client could not start.
 #[derive(Debug, thiserror::Error)]
@@ -96,7 +99,7 @@ impl LimitLog {
     ) -> Result<(Self, Limits, Notices), LimitLogError> {
         check_topic(config).await?;
         let scopes = proposals(config)?;
-        let log = Self::spawn(config, pool.map(PenaltyStore::new), true)?;
+        let log = Self::spawn(config, pool.map(PenaltyStore::new), limiter(), true)?;
         for (scope, limits) in scopes {
             log.shared.tell(Event::Scope { scope, limits });
         }
@@ -109,10 +112,12 @@ impl LimitLog {
     /// The topic does not fit, or the cluster cannot be asked.
     pub async fn look(config: &Config) -> Result<(Self, Limits, Notices), LimitLogError> {
         check_topic(config).await?;
-        Ok(Self::spawn(config, None, false)?.with_handles())
+        Ok(Self::spawn(config, None, visitor(), false)?.with_handles())
     }
 
-    /// The same for an operator: what is operated is appended, and no scope is named.
+    /// The same for an operator: what is operated is appended, and no scope is named. When the log has nothing to begin
+    /// from, workers that run are asked for a snapshot ([`Limits::lacks_beginning`]); no log is begun, because an operator
+    /// in a hurry must not replace the one that a slow worker still knows.
     ///
     /// # Errors
     /// The topic does not fit, or the cluster cannot be asked.
@@ -121,18 +126,20 @@ impl LimitLog {
         pool: Option<Pool>,
     ) -> Result<(Self, Limits, Notices), LimitLogError> {
         check_topic(config).await?;
-        Ok(Self::spawn(config, pool.map(PenaltyStore::new), true)?.with_handles())
+        let store = pool.map(PenaltyStore::new);
+        Ok(Self::spawn(config, store, visitor(), true)?.with_handles())
     }
 
     fn spawn(
         config: &Config,
         store: Option<PenaltyStore>,
+        limiter: Limiter,
         appends: bool,
     ) -> Result<Self, LimitLogError> {
         let (commands, to_keep) =
             mpsc::channel::<KeeperCommand>(config.limits.max_pending_penalties);
         let sender = store.is_some().then_some(commands);
-        let shared = Arc::new(Shared::new(limiter(), sender, appends));
+        let shared = Arc::new(Shared::new(limiter, sender, appends));
         let keeper = store.map(|store| {
             let shared = Arc::downgrade(&shared);
             tokio::spawn(keeper::run(store, to_keep, shared, config.limits.clone()))
@@ -198,10 +205,22 @@ impl Drop for LimitLog {
 }
 
 /// Every process is a new one to the log, whatever ran here before.
-fn limiter() -> Limiter {
+fn options() -> Options {
     let incarnation = Uuid::new_v4();
     let (seed, _) = incarnation.as_u64_pair();
-    Limiter::new(Options::new(incarnation, seed))
+    Options::new(incarnation, seed)
+}
+
+fn limiter() -> Limiter {
+    Limiter::new(options())
+}
+
+/// One that begins no log while its process lives.
+fn visitor() -> Limiter {
+    Limiter::new(Options {
+        begin_after: NEVER,
+        ..options()
+    })
 }
 
 fn reader_options(config: &Config) -> ReaderOptions {

@@ -8,7 +8,7 @@ use tidings_edge::rate_limit::{
     LimitLog, MAX_NAME_BYTES, MAX_OPERATOR_BYTES, MAX_REASON_BYTES, Operation, PenaltyStore, Target,
 };
 
-use super::Log;
+use super::log::{ANSWER, Absent, Log};
 use super::options::{PenaliseOptions, ResetOptions, SetOptions, Who, platform};
 use super::words::{json_of, lines, millis, target, target_json, time};
 use crate::exit::Exit;
@@ -92,8 +92,9 @@ async fn append(
     let config = Config::load(who.config.config.as_deref())?;
     let pool = postgres::pool(&config.state, "tidings-limits", CONNECTIONS)?;
     let started = LimitLog::operate(&config, Some(pool.clone())).await;
-    let Some(log) = Log::read(started, &config).await? else {
-        return Ok(unknown(account));
+    let log = match Log::read(started, &config, ANSWER).await? {
+        Ok(log) => log,
+        Err(absent) => return Ok(nothing_changed(&absent)),
     };
     if !log
         .limits
@@ -160,6 +161,11 @@ fn with(mut value: Value, key: &str, more: Value) -> Value {
 fn refuse(problem: &str) -> Exit {
     eprintln!("refused: {problem}; nothing was changed");
     Exit::Refused
+}
+
+fn nothing_changed(absent: &Absent) -> Exit {
+    eprintln!("{}; nothing was changed", absent.words(true));
+    Exit::NothingMatched
 }
 
 fn unknown(account: &str) -> Exit {

@@ -18,6 +18,9 @@ pub(crate) struct LimitsOptions {
     /// Only this account, as platform:alias
     #[arg(long)]
     pub(super) account: Option<String>,
+    /// Have a running dispatcher write down what it knows, if the topic's records were deleted
+    #[arg(long)]
+    pub(super) ask: bool,
     /// Print one JSON object a line: each account, then each hold of a platform's whole address
     #[arg(long)]
     pub(super) json: bool,

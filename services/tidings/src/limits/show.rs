@@ -6,17 +6,23 @@ use serde_json::{Value, json};
 use tidings_edge::config::Config;
 use tidings_edge::rate_limit::{HoldView, LimitLog, ScopeView, Target, View};
 
-use super::Log;
+use super::log::{ANSWER, Log};
 use super::options::LimitsOptions;
 use super::words::{json_of, lines, millis, target, target_json, time};
 use crate::exit::Exit;
 
 pub(super) async fn run(options: &LimitsOptions) -> anyhow::Result<Exit> {
     let config = Config::load(options.config.config.as_deref())?;
-    let started = LimitLog::look(&config).await;
-    let Some(log) = Log::read(started, &config).await? else {
-        eprintln!("the rate-limit topic holds nothing yet: no dispatcher has asked for a permit");
-        return Ok(Exit::NothingMatched);
+    let (started, patience) = match options.ask {
+        true => (LimitLog::operate(&config, None).await, ANSWER),
+        false => (LimitLog::look(&config).await, Duration::ZERO),
+    };
+    let log = match Log::read(started, &config, patience).await? {
+        Ok(log) => log,
+        Err(absent) => {
+            eprintln!("{}", absent.words(options.ask));
+            return Ok(Exit::NothingMatched);
+        }
     };
     let mut view = log.limits.view();
     log.close().await;

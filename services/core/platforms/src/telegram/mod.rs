@@ -7,4 +7,6 @@ mod request;
 mod rules;
 
 pub use classify::{classify, classify_with};
-pub use request::{MAX_TEXT_BYTES, MAX_TEXT_CHARS, SEND_MESSAGE_TEMPLATE, request};
+pub use request::{
+    DEFAULT_BASE_URL, MAX_TEXT_BYTES, MAX_TEXT_CHARS, SEND_MESSAGE_TEMPLATE, request,
+};

@@ -7,6 +7,8 @@ use crate::refusal::Refusal;
 use crate::request::{HttpRequest, Method, Outgoing};
 use crate::secret::{Secret, SecretUrl};
 
+/// Where everybody's bots are served (reference/platforms.md, Telegram).
+pub const DEFAULT_BASE_URL: &str = "https://api.telegram.org";
 /// The path of the call, with the token's place: what spans show.
 pub const SEND_MESSAGE_TEMPLATE: &str = "/bot{token}/sendMessage";
 /// The longest text, in code points, after Telegram has taken the markup out (reference/platforms.md).
@@ -15,7 +17,7 @@ pub const MAX_TEXT_CHARS: usize = 4_096;
 pub const MAX_TEXT_BYTES: usize = 32_768;
 
 /// The call that sends `outgoing` from the account of `token` to the Bot API at `base_url`
-/// (`https://api.telegram.org`, or a server of one's own, or a simulator).
+/// ([`DEFAULT_BASE_URL`], or a server of one's own, or a simulator).
 ///
 /// # Errors
 /// [`Refusal`] when no call could succeed: an id that Telegram has no form for, an empty or too long text, an unusable

@@ -2,7 +2,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::{AppendId, PermitId, RefusedWhy, Target, Validity};
+use crate::{AppendId, Moment, PermitId, RefusedWhy, Target, Validity};
 
 /// Something to do outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,8 +143,11 @@ pub enum VoidWhy {
 /// What [`Limiter::start`](crate::Limiter::start) says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Start {
-    /// The call may start now, and only now; the permit is used up.
-    Go,
+    /// The call may start now; the permit is used up.
+    Go {
+        /// Its first byte must be out by then: what starts later would arrive in another's place.
+        until: Moment,
+    },
     /// Not yet: the grant begins later.
     Early,
     /// The grant is void; another is being asked for.

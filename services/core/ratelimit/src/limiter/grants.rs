@@ -30,7 +30,9 @@ impl Limiter {
         }
         self.wants.remove(&permit);
         self.granted.remove(&permit);
-        Start::Go
+        Start::Go {
+            until: validity.until,
+        }
     }
 
     pub(super) fn grant(

@@ -156,6 +156,15 @@ impl Limiter {
         &self.mode
     }
 
+    /// Whether everything in the log was looked through, and neither its beginning nor a snapshot was found: then the
+    /// first offset that the broker still has. 0 means that nobody ever used the log, more that its records were deleted.
+    pub fn lacks_beginning(&self) -> Option<i64> {
+        match self.mode {
+            Mode::Searching => self.search.lacks_beginning(),
+            Mode::Replaying | Mode::Live | Mode::Closed(_) | Mode::Stopped(_) => None,
+        }
+    }
+
     /// For metrics.
     pub fn counts(&self) -> Counts {
         self.counts

@@ -51,6 +51,12 @@ impl Search {
         self.distrusted |= distrusted;
     }
 
+    /// The first offset that the broker has, once all that is there was looked through and nothing was found to begin from.
+    pub(super) fn lacks_beginning(&self) -> Option<i64> {
+        (self.end_reached && self.candidate.is_none() && self.begin_at.is_some())
+            .then_some(self.first)
+    }
+
     /// Adds a part, and answers the whole state once all are there.
     fn collect(&mut self, snapshot: Snapshot) -> Option<(Vec<u8>, StateHash)> {
         let key = (snapshot.as_of, snapshot.incarnation);

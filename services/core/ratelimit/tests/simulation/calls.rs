@@ -54,7 +54,7 @@ impl World {
         let start = worker.limiter.start(permit, now, &mut effects);
         self.perform(number, effects)?;
         match start {
-            Start::Go => self.call(number, permit),
+            Start::Go { .. } => self.call(number, permit),
             Start::Early => {
                 self.after(
                     MILLI,

@@ -1,5 +1,8 @@
 //! The rules of `[accounts]`.
 
+use reqwest::Url;
+use tidings_platforms::telegram;
+
 use super::{Problems, human, is_http_url};
 use crate::config::{AccountConfig, Config, DispatcherConfig};
 
@@ -10,7 +13,8 @@ pub(super) fn accounts(config: &Config, problems: &mut Problems) {
     shared_credentials(config, problems);
 }
 
-/// One credential under two aliases would double its limit at the platform (requirement L7).
+/// One credential under two aliases would double its limit at the platform (requirement L7), however its address is
+/// written.
 fn shared_credentials(config: &Config, problems: &mut Problems) {
     let with_token = || {
         config
@@ -19,9 +23,9 @@ fn shared_credentials(config: &Config, problems: &mut Problems) {
             .filter(|(_, account)| account.token.is_some())
     };
     for (position, (alias, account)) in with_token().enumerate() {
-        let earlier = with_token()
-            .take(position)
-            .find(|(_, other)| other.token == account.token && other.base_url == account.base_url);
+        let earlier = with_token().take(position).find(|(other_alias, other)| {
+            other.token == account.token && address(other_alias, other) == address(alias, account)
+        });
         if let Some((other, _)) = earlier {
             problems.unless(
                 false,
@@ -31,6 +35,29 @@ fn shared_credentials(config: &Config, problems: &mut Problems) {
             );
         }
     }
+}
+
+/// Where an account's calls go, in one way of writing: the host in small letters and without a last dot, no port that
+/// goes without saying, no slash at the end. What is no URL stays as it is; it is refused anyway.
+fn address(alias: &str, account: &AccountConfig) -> Option<String> {
+    let written = match account.base_url.as_deref() {
+        Some(written) => written,
+        None if platform(alias) == "telegram" => telegram::DEFAULT_BASE_URL,
+        None => return None,
+    };
+    let Ok(url) = Url::parse(written) else {
+        return Some(written.to_owned());
+    };
+    let host = url.host_str().unwrap_or_default().trim_end_matches('.');
+    let port = url.port_or_known_default().unwrap_or_default();
+    let path = url.path().trim_end_matches('/');
+    Some(format!("{}://{host}:{port}{path}", url.scheme()))
+}
+
+fn platform(alias: &str) -> &str {
+    alias
+        .split_once(':')
+        .map_or(alias, |(platform, _)| platform)
 }
 
 fn one(
@@ -73,13 +100,10 @@ fn one(
 }
 
 fn limits(alias: &str, account: &AccountConfig, problems: &mut Problems) {
-    let platform = alias
-        .split_once(':')
-        .map_or(alias, |(platform, _)| platform);
     let proposed = account
         .limits
         .as_ref()
-        .map(|limits| limits.scope_limits(platform));
+        .map(|limits| limits.scope_limits(platform(alias)));
     if let Some(Err(error)) = proposed {
         let key = format!("accounts.\"{alias}\".limits");
         problems.unless(false, &key, "(see there)", error);

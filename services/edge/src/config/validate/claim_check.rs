@@ -45,16 +45,26 @@ fn s3(s3: &S3Config, problems: &mut Problems) {
         &s3.region,
         "name the bucket's region, like eu-central-1; servers other than Amazon's mostly take us-east-1",
     );
-    problems.unless(
-        s3.access_key_id.as_deref().is_some_and(|id| !id.is_empty())
-            && s3.secret_access_key.is_some(),
-        "claim_check.s3.access_key_id",
-        s3.access_key_id.as_deref().unwrap_or("(not set)"),
-        "set access_key_id and secret_access_key_file (or secret_access_key_env)",
-    );
+    credentials(s3, problems);
     if let Some(endpoint) = s3.endpoint.as_deref() {
         endpoint_fits(endpoint, s3.allow_http, problems);
     }
+}
+
+/// Names the half that is missing.
+fn credentials(s3: &S3Config, problems: &mut Problems) {
+    let has_id = s3.access_key_id.as_deref().is_some_and(|id| !id.is_empty());
+    let missing = match (has_id, s3.secret_access_key.is_some()) {
+        (true, true) => return,
+        (true, false) => "claim_check.s3.secret_access_key_file",
+        (false, true | false) => "claim_check.s3.access_key_id",
+    };
+    problems.unless(
+        false,
+        missing,
+        "(not set)",
+        "set access_key_id and secret_access_key_file (or secret_access_key_env)",
+    );
 }
 
 fn endpoint_fits(endpoint: &str, allow_http: bool, problems: &mut Problems) {
@@ -154,6 +164,24 @@ mod tests {
             ["claim_check.s3.bucket", "claim_check.s3.access_key_id"]
         );
         assert!(problems(bucket).is_empty());
+    }
+
+    #[test]
+    fn of_credentials_that_are_half_given_the_other_half_is_named() {
+        let half = |change: fn(&mut Config)| {
+            problems(|config| {
+                bucket(config);
+                change(config);
+            })
+        };
+        assert_eq!(
+            half(|config| config.claim_check.s3.secret_access_key = None),
+            ["claim_check.s3.secret_access_key_file"]
+        );
+        assert_eq!(
+            half(|config| config.claim_check.s3.access_key_id = None),
+            ["claim_check.s3.access_key_id"]
+        );
     }
 
     #[test]

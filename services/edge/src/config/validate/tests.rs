@@ -127,3 +127,46 @@ fn two_aliases_with_one_credential_are_refused_naming_both() {
     );
     assert!(!text.contains("canary"), "{text}");
 }
+
+#[test]
+fn one_credential_is_one_however_its_address_is_written() {
+    let refused = |first: Option<&str>, second: Option<&str>| {
+        let account = |base_url: Option<&str>| AccountConfig {
+            token: Some(Secret::new("canary")),
+            base_url: base_url.map(str::to_owned),
+            ..AccountConfig::default()
+        };
+        problems(|config| {
+            let accounts = &mut config.accounts;
+            accounts.insert("telegram:main".into(), account(first));
+            accounts.insert("telegram:other".into(), account(second));
+        })
+    };
+    let plain = Some("https://api.telegram.org");
+    for same in [
+        None,
+        Some("https://api.telegram.org/"),
+        Some("HTTPS://API.Telegram.org"),
+        Some("https://api.telegram.org:443"),
+        Some("https://api.telegram.org."),
+        Some("https://API.telegram.org.:443//"),
+    ] {
+        let expected = ["accounts.\"telegram:other\".token_file"];
+        assert_eq!(refused(plain, same), expected, "{same:?}");
+    }
+    for other in [
+        Some("https://api.telegram.org:8443"),
+        Some("https://api.telegram.org/bots"),
+        Some("http://127.0.0.1:8081"),
+    ] {
+        assert!(refused(plain, other).is_empty(), "{other:?}");
+    }
+    assert_eq!(
+        refused(
+            Some("http://127.0.0.1:80/bots/"),
+            Some("http://127.0.0.1/bots")
+        )
+        .len(),
+        1
+    );
+}

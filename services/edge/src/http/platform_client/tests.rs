@@ -15,8 +15,9 @@ async fn call(url: &str, deadline: Duration) -> CallOutcome {
         headers: &headers,
         body: b"{}".to_vec(),
         deadline,
+        leave_by: None,
     };
-    client.call(call).await
+    client.call(call).await.unwrap()
 }
 
 fn response(outcome: CallOutcome) -> PlatformResponse {
@@ -142,4 +143,30 @@ async fn a_broken_body_loses_an_acceptance_but_not_a_refusal() {
 async fn no_outcome_prints_the_url() {
     let outcome = call("http://no-such-host.invalid/botcanary/x", LONG).await;
     assert!(!format!("{outcome:?}").contains("canary"));
+}
+
+#[tokio::test]
+async fn what_cannot_leave_in_time_leaves_nothing() {
+    let (seen, mut came) = tokio::sync::mpsc::unbounded_channel();
+    let address = serve(move |mut connection| {
+        let seen = seen.clone();
+        async move {
+            let mut bytes = Vec::new();
+            // The caller hangs up, which may look like an error.
+            let _read = tokio::io::AsyncReadExt::read_to_end(&mut connection, &mut bytes).await;
+            let _sent = seen.send(bytes);
+        }
+    })
+    .await;
+    let client = PlatformClient::new(&PlatformClientSettings::default()).unwrap();
+    let call = PlatformCall {
+        method: "POST",
+        url: &format!("http://{address}"),
+        headers: &[],
+        body: b"{}".to_vec(),
+        deadline: LONG,
+        leave_by: Some(Instant::now()),
+    };
+    assert_eq!(client.call(call).await, Err(TooLate));
+    assert_eq!(came.recv().await, Some(Vec::new()));
 }

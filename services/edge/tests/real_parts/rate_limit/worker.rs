@@ -93,7 +93,7 @@ impl Worker {
         match notice {
             Notice::Granted { permit, from, .. } => {
                 tokio::time::sleep_until(from.into()).await;
-                if self.limits.start(permit) == Start::Go {
+                if matches!(self.limits.start(permit), Start::Go { .. }) {
                     self.started.push(Instant::now());
                     self.wanted.remove(&permit);
                 }

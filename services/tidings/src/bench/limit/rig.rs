@@ -200,7 +200,15 @@ fn options(folder: PathBuf, plan: &Plan) -> anyhow::Result<DeploymentOptions> {
 }
 
 fn workers(deployment: &Deployment, plan: &Plan) -> anyhow::Result<Vec<Role>> {
-    let role = |number| deployment.role(RoleKind::Dispatcher, number);
+    let role = |number| {
+        let worker = deployment.role(RoleKind::Dispatcher, number);
+        // Many accounts fill this machine, and the simulator stands for a platform, which has processors of its own.
+        if plan.accounts > 1 {
+            worker.giving_way()
+        } else {
+            worker
+        }
+    };
     let mut workers: Vec<Role> = (1..=plan.workers).map(role).collect();
     if plan.chaos == Some(Chaos::Clock) {
         let file = deployment.config_file();

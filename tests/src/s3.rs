@@ -1,22 +1,29 @@
 //! A server that speaks S3's protocol over HTTP and checks signatures and rights (tests/python/s3).
+#![allow(clippy::unwrap_used)] // a test that cannot begin fails here
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use crate::languages::{Language, find, python, repository};
 use serde_json::Value;
-use tidings_tests::languages::{Language, find, python, repository};
 
+/// A running server; it ends with this.
 pub struct S3 {
     endpoint: String,
     bucket: String,
     access_key_id: String,
+    /// The secret of its only key.
     pub secret_access_key: String,
     server: Child,
 }
 
 impl S3 {
     /// A server with a bucket and a key for it; `None` where there is no Python to run it, which is then said.
+    ///
+    /// # Panics
+    /// When it does not start.
+    #[must_use]
     pub fn start() -> Option<Self> {
         let toolchain = find(Language::Python)?;
         let folder = repository().join("tests/python/s3");
@@ -43,6 +50,7 @@ impl S3 {
     }
 
     /// The configuration of a store in its bucket.
+    #[must_use]
     pub fn settings(&self, secret_file: &Path) -> String {
         format!(
             "[claim_check]\nstore = \"s3\"\n\n[claim_check.s3]\nendpoint = \"{}\"\nbucket = \"{}\"\naccess_key_id = \"{}\"\nsecret_access_key_file = \"{}\"\n",
