@@ -3,14 +3,17 @@
 use std::time::Duration;
 
 use tidings_delivery::{Caps, Demand, UTILISATION, required_consumers};
-use tidings_edge::capacity::{concurrency_per_consumer, connections_per_consumer};
+use tidings_edge::capacity::{ConnectionRoom, concurrency_per_consumer, connections_per_consumer};
 use tidings_edge::config::Config;
 
-use super::facts::{Facts, Sourced};
+use super::facts::{AccountQuota, Facts, Sourced};
 use super::lanes::{Sample, sample};
 use super::options::CapacityOptions;
 use super::processing::processing;
 use super::supply::{quotas, room};
+
+const CONCURRENCY_SOURCE: &str =
+    "configuration: dispatcher.max_in_flight_calls, and what the accounts' bounds add up to";
 
 /// `None` if no lane exists.
 pub(super) async fn gather(
@@ -27,12 +30,27 @@ pub(super) async fn gather(
     let Some(sample) = sample else {
         return Ok(None);
     };
-    let arrival = arrival(options, &sample);
-    let concurrency = concurrency_per_consumer(config);
+    Ok(Some(facts(
+        config,
+        arrival(options, &sample),
+        processing,
+        sample,
+        quotas,
+        room,
+    )))
+}
+
+fn facts(
+    config: &Config,
+    arrival: Sourced<f64>,
+    processing: Sourced<Duration>,
+    sample: Sample,
+    quotas: Vec<AccountQuota>,
+    room: ConnectionRoom,
+) -> Facts {
     let partitions = sample.lanes.iter().map(|lane| lane.partitions.len()).sum();
-    let quota_per_second = quotas.iter().map(|quota| quota.per_second.value).sum();
     let caps = Caps {
-        quota_per_second,
+        quota_per_second: quotas.iter().map(|quota| quota.per_second.value).sum(),
         partitions: u64::try_from(partitions).ok(),
         connections: Some(room.usable()),
         connections_per_consumer: connections_per_consumer(config),
@@ -40,25 +58,22 @@ pub(super) async fn gather(
     let demand = Demand {
         arrival_per_second: arrival.value,
         mean_processing: processing.value,
-        concurrency_per_consumer: concurrency,
+        concurrency_per_consumer: concurrency_per_consumer(config),
         utilisation: UTILISATION,
     };
-    Ok(Some(Facts {
+    Facts {
         group: config.dispatcher.group.clone(),
         capacity: required_consumers(&demand, &caps),
         arrival,
         processing,
-        concurrency: Sourced::new(
-            concurrency,
-            "configuration: dispatcher.max_in_flight_calls, and what the accounts' bounds add up to",
-        ),
+        concurrency: Sourced::new(demand.concurrency_per_consumer, CONCURRENCY_SOURCE),
         quotas,
-        quota_per_second,
+        quota_per_second: caps.quota_per_second,
         partitions,
         room,
         connections_per_consumer: caps.connections_per_consumer,
         lanes: sample.lanes,
-    }))
+    }
 }
 
 fn arrival(options: &CapacityOptions, sample: &Sample) -> Sourced<f64> {

@@ -10,11 +10,11 @@ use crate::out::line;
 
 const UTILISATION_SOURCE: &str = "fixed: the rest is for bursts";
 
+const CONNECTIONS_SOURCE: &str =
+    "the state database's max_connections; dispatcher.database_connections + 1 a consumer";
+
 pub(super) fn json(facts: &Facts) {
-    let (capacity, room) = (&facts.capacity, &facts.room);
-    let quotas = facts.quotas.iter().map(|quota| {
-        json!({"account": quota.account, "per_second": quota.per_second.value, "source": quota.per_second.source})
-    });
+    let capacity = &facts.capacity;
     line(json!({
         "required_consumers": capacity.required,
         "uncapped": capacity.uncapped,
@@ -25,28 +25,37 @@ pub(super) fn json(facts: &Facts) {
             "concurrency_per_consumer": {"value": facts.concurrency.value, "source": facts.concurrency.source},
             "utilisation": {"value": UTILISATION, "source": UTILISATION_SOURCE},
         },
-        "caps": {
-            "quota": {
-                "consumers": capacity.quota,
-                "per_second": facts.quota_per_second,
-                "accounts": quotas.collect::<Vec<Value>>(),
-            },
-            "partitions": {"consumers": capacity.partitions, "source": "Kafka: the partitions of all lanes"},
-            "connections": {
-                "consumers": capacity.connections,
-                "max_connections": room.max_connections,
-                "reserved": room.reserved,
-                "own_bound": room.own_bound,
-                "per_consumer": facts.connections_per_consumer,
-                "source": CONNECTIONS_SOURCE,
-            },
-        },
+        "caps": caps_json(facts),
     }));
     facts.lanes.iter().map(lane_json).for_each(line);
 }
 
-const CONNECTIONS_SOURCE: &str =
-    "the state database's max_connections; dispatcher.database_connections + 1 a consumer";
+fn caps_json(facts: &Facts) -> Value {
+    let (capacity, room) = (&facts.capacity, &facts.room);
+    let accounts = facts.quotas.iter().map(|quota| {
+        json!({
+            "account": quota.account,
+            "per_second": quota.per_second.value,
+            "source": quota.per_second.source,
+        })
+    });
+    json!({
+        "quota": {
+            "consumers": capacity.quota,
+            "per_second": facts.quota_per_second,
+            "accounts": accounts.collect::<Vec<Value>>(),
+        },
+        "partitions": {"consumers": capacity.partitions, "source": "Kafka: the partitions of all lanes"},
+        "connections": {
+            "consumers": capacity.connections,
+            "max_connections": room.max_connections,
+            "reserved": room.reserved,
+            "own_bound": room.own_bound,
+            "per_consumer": facts.connections_per_consumer,
+            "source": CONNECTIONS_SOURCE,
+        },
+    })
+}
 
 fn lane_json(lane: &LaneFacts) -> Value {
     let partitions = lane
@@ -117,7 +126,7 @@ fn head(facts: &Facts) -> String {
 fn caps(facts: &Facts) {
     let capacity = &facts.capacity;
     let consumers =
-        |cap: Option<u64>| cap.map_or("no cap".into(), |most| format!("{most} consumers"));
+        |cap: Option<u64>| cap.map_or("no cap".into(), |most| format!("{most} consumer(s)"));
     let cap = |name: &str, most: Option<u64>, from: String| {
         line(format_args!("  {name:<12} {:<26} {from}", consumers(most)));
     };
