@@ -32,7 +32,13 @@ create table if not exists load.ledger (
     -- The place among rows published under the lock of their chats; null without the lock.
     lock_ordinal bigint
 );
-create index if not exists ledger_run_tx on load.ledger (run, tx);
+-- Only where it is missing: even so it would wait for every transaction that another load holds open, and they for it.
+do $$
+begin
+    if to_regclass('load.ledger_run_tx') is null then
+        create index ledger_run_tx on load.ledger (run, tx);
+    end if;
+end $$;
 create sequence if not exists load.lock_ordinals;
 
 -- A moment after each commit, written in a transaction of its own.

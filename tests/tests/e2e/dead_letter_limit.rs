@@ -53,6 +53,9 @@ async fn a_type_that_is_refused_is_held_back_and_goes_out_once_the_cause_is_gone
     until("nothing is held back", async || !held(&worker).await).await;
     for chat in 1..=30 {
         let texts = world.texts(chat);
-        assert!(texts.is_sorted(), "in order, but for dead letters: {texts:?}");
+        assert!(
+            texts.is_sorted(),
+            "in order, but for dead letters: {texts:?}"
+        );
     }
 }

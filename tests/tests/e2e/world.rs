@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tidings_drill::{Deployment, DrillAccount, DeploymentOptions, Profile, Role, RoleKind};
+use tidings_drill::{Deployment, DeploymentOptions, DrillAccount, Profile, Role, RoleKind};
 use tidings_judge::evidence::{Faults, Scope};
 use tidings_judge::gather::{Inputs, KafkaInputs, SimulatorLog, Wait};
 use tidings_judge::{Report, decide, gather};

@@ -81,11 +81,20 @@ pub(crate) struct Changed {
     pub(crate) changed_at: SystemTime,
 }
 
+/// What came of a record that was to be written behind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WrittenBehind {
+    /// Its row is there, or is not.
+    Answered(Answer),
+    /// Nothing was written: its message has its end.
+    HadItsEnd,
+}
+
 /// What came of a question.
 pub(crate) enum DeferralAnswered {
     Deferred {
         slot: SlotId,
-        answer: Answer,
+        written: WrittenBehind,
         statement: Performed,
     },
     Loaded {
@@ -120,9 +129,8 @@ impl DeferralAnswered {
     /// Whether Postgres gave no answer.
     pub(crate) fn is_failure(&self) -> bool {
         match self {
-            Self::Deferred { answer, .. } | Self::Undeferred { answer, .. } => {
-                *answer == Answer::Failed
-            }
+            Self::Deferred { written, .. } => *written == WrittenBehind::Answered(Answer::Failed),
+            Self::Undeferred { answer, .. } => *answer == Answer::Failed,
             Self::Loaded { loaded, .. } => matches!(loaded, Loaded::Failed),
             Self::Closed { answer, .. } => *answer == CloseAnswer::Failed,
         }
@@ -131,9 +139,8 @@ impl DeferralAnswered {
     /// Whether Postgres refused it to a zombie.
     pub(crate) fn is_refusal(&self) -> bool {
         match self {
-            Self::Deferred { answer, .. } | Self::Undeferred { answer, .. } => {
-                *answer == Answer::Fenced
-            }
+            Self::Deferred { written, .. } => *written == WrittenBehind::Answered(Answer::Fenced),
+            Self::Undeferred { answer, .. } => *answer == Answer::Fenced,
             Self::Loaded { loaded, .. } => matches!(loaded, Loaded::StaleEpoch),
             Self::Closed { answer, .. } => *answer == CloseAnswer::StaleEpoch,
         }

@@ -4,7 +4,7 @@ use std::time::SystemTime;
 use tidings_delivery::{Answer, CloseAnswer};
 use tokio::sync::mpsc;
 
-use super::{Close, Defer, DeferralAnswered, DeferralStore, Load, Loaded, Undefer};
+use super::{Close, Defer, DeferralAnswered, DeferralStore, Load, Loaded, Undefer, WrittenBehind};
 use crate::state::{Queue, Queues, StateError, StatementKind};
 
 /// Where statements about deferred chats are asked for. Its queues hold at most one of each record and each chat that
@@ -65,13 +65,14 @@ impl Teller {
         let began = SystemTime::now();
         let done = self.store.defer(&asks).await;
         let statement = StatementKind::Defer.performed(began, asks.len(), done.is_err());
-        let done = answers("defer", asks.len(), done);
+        let failed = WrittenBehind::Answered(Answer::Failed);
+        let done = answers("defer", asks.len(), failed, done);
         self.tell(
             asks.into_iter()
                 .zip(done)
-                .map(|(ask, answer)| DeferralAnswered::Deferred {
+                .map(|(ask, written)| DeferralAnswered::Deferred {
                     slot: ask.slot,
-                    answer,
+                    written,
                     statement,
                 }),
         );
@@ -97,7 +98,7 @@ impl Teller {
         let began = SystemTime::now();
         let done = self.store.undefer(&asks).await;
         let statement = StatementKind::Undefer.performed(began, asks.len(), done.is_err());
-        let done = answers("remove deferred messages", asks.len(), done);
+        let done = answers("remove deferred messages", asks.len(), Answer::Failed, done);
         self.tell(
             asks.into_iter()
                 .zip(done)
@@ -110,10 +111,8 @@ impl Teller {
     }
 
     async fn close(self, asks: Vec<Close>) {
-        let closed = self.store.close(&asks).await.unwrap_or_else(|error| {
-            error.log("end a deferral", asks.len());
-            vec![CloseAnswer::Failed; asks.len()]
-        });
+        let closed = self.store.close(&asks).await;
+        let closed = answers("end a deferral", asks.len(), CloseAnswer::Failed, closed);
         self.tell(
             asks.into_iter()
                 .zip(closed)
@@ -133,9 +132,14 @@ impl Teller {
     }
 }
 
-fn answers(doing: &str, count: usize, done: Result<Vec<Answer>, StateError>) -> Vec<Answer> {
+fn answers<T: Clone>(
+    doing: &str,
+    count: usize,
+    failed: T,
+    done: Result<Vec<T>, StateError>,
+) -> Vec<T> {
     done.unwrap_or_else(|error| {
         error.log(doing, count);
-        vec![Answer::Failed; count]
+        vec![failed; count]
     })
 }

@@ -81,7 +81,7 @@ WITH input AS (
     WHERE c.consumer_name = $1 AND c.recorded_day = date '1970-01-01' + i.day AND c.message_id = i.message_id
       AND c.resend_nonce = i.nonce AND c.fence = i.fence AND c.owner = $2 AND c.state IN ('claimed', 'started')
 )
-SELECT i.ord, current.epoch IS NOT NULL AS owned, u.ord IS NULL OR t.ord IS NOT NULL AS done
+SELECT i.ord, current.epoch IS NOT NULL AS owned, u.ord IS NULL AS had_its_end, t.ord IS NOT NULL AS done
 FROM input i
 LEFT JOIN current USING (topic, partition, epoch)
 LEFT JOIN unsettled u ON u.ord = i.ord

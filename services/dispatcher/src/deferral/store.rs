@@ -7,7 +7,7 @@ use tokio_postgres::Row;
 use uuid::Uuid;
 
 use super::columns::{Columns, LONGEST, Places};
-use super::{Changed, Close, Defer, Load, Loaded, Undefer, row, sql};
+use super::{Changed, Close, Defer, Load, Loaded, Undefer, WrittenBehind, row, sql};
 use crate::consumer::Lanes;
 use crate::decode::Decoder;
 use crate::state::{Database, StateError, Unanswered, in_order, ordinal};
@@ -45,7 +45,7 @@ impl DeferralStore {
     }
 
     /// Done for each message that is behind its marker now, `Fenced` where the partition is not ours any more.
-    pub(super) async fn defer(&self, asks: &[Defer]) -> Result<Vec<Answer>, StateError> {
+    pub(super) async fn defer(&self, asks: &[Defer]) -> Result<Vec<WrittenBehind>, StateError> {
         let places = Places::of(asks.iter().map(|ask| &ask.of));
         let each = Columns::of(asks);
         let owner = self.owner.to_string();
@@ -78,7 +78,7 @@ impl DeferralStore {
                 ],
             )
             .await?;
-        Ok(in_order(asks.len(), &rows, answer))
+        Ok(in_order(asks.len(), &rows, written_behind))
     }
 
     /// The messages that were asked for, decoded.
@@ -266,6 +266,15 @@ fn deferred_chat(row: &Row) -> DeferredChat {
     }
 }
 
+fn written_behind(row: &Row) -> WrittenBehind {
+    let (owned, had_its_end): (bool, bool) = (row.get("owned"), row.get("had_its_end"));
+    if owned && had_its_end {
+        WrittenBehind::HadItsEnd
+    } else {
+        WrittenBehind::Answered(answer(row))
+    }
+}
+
 fn answer(row: &Row) -> Answer {
     let (owned, done): (bool, bool) = (row.get("owned"), row.get("done"));
     match (owned, done) {
@@ -282,6 +291,10 @@ fn close_answer(row: &Row) -> CloseAnswer {
         (true, true) => CloseAnswer::RowsRemain,
         (true, false) => CloseAnswer::Gone,
     }
+}
+
+impl Unanswered for WrittenBehind {
+    const UNANSWERED: Self = Self::Answered(Answer::Failed);
 }
 
 impl Unanswered for CloseAnswer {

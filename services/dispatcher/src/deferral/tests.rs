@@ -104,11 +104,11 @@ impl World {
         }
     }
 
-    async fn defer(&self, offset: i64, key: &Key) -> Answer {
+    async fn defer(&self, offset: i64, key: &Key) -> WrittenBehind {
         self.defer_as(self.wish(offset, key)).await
     }
 
-    async fn defer_as(&self, wish: Defer) -> Answer {
+    async fn defer_as(&self, wish: Defer) -> WrittenBehind {
         self.store.defer(&[wish]).await.unwrap()[0]
     }
 
@@ -218,11 +218,13 @@ fn record(offset: i64, bytes: usize) -> Arc<OwnedMessage> {
     ))
 }
 
+const WRITTEN: WrittenBehind = WrittenBehind::Answered(Answer::Done);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn messages_come_back_in_order_byte_for_byte_and_within_the_bounds() {
     let world = World::new().await;
     for offset in [5, 1, 9, 3] {
-        assert_eq!(world.defer(offset, &key()).await, Answer::Done);
+        assert_eq!(world.defer(offset, &key()).await, WRITTEN);
     }
     assert_eq!(world.load(None, 100, 10).await, (vec![1, 3, 5, 9], false));
     assert_eq!(world.load(None, 100, 3).await, (vec![1, 3, 5], true));
@@ -250,7 +252,7 @@ async fn a_load_is_bounded_by_bytes_but_never_empty() {
             record: record(offset, bytes),
             ..world.wish(offset, &key())
         };
-        assert_eq!(world.defer_as(wish).await, Answer::Done);
+        assert_eq!(world.defer_as(wish).await, WRITTEN);
     }
     assert_eq!(world.load(None, 100, 10).await, (vec![1, 2], true));
     assert_eq!(world.load(Some(2), 100, 10).await, (vec![3], true));
@@ -262,11 +264,11 @@ async fn a_second_record_of_a_message_counts_and_another_message_in_its_place_do
     let world = World::new().await;
     let first = key();
     let batch = [world.wish(1, &first), world.wish(2, &first)];
-    assert_eq!(world.store.defer(&batch).await.unwrap(), [Answer::Done; 2]);
-    assert_eq!(world.defer(1, &first).await, Answer::Done, "asked again");
+    assert_eq!(world.store.defer(&batch).await.unwrap(), [WRITTEN; 2]);
+    assert_eq!(world.defer(1, &first).await, WRITTEN, "asked again");
     assert_eq!(
         world.defer(1, &key()).await,
-        Answer::Failed,
+        WrittenBehind::Answered(Answer::Failed),
         "a recreated topic: neither lost nor taken for the other"
     );
     assert_eq!(world.load(None, 100, 10).await, (vec![1], false));
@@ -288,7 +290,7 @@ async fn a_message_that_has_its_end_is_not_written_again() {
         world.claims.settle(&[ask(&key, settle)]).await.unwrap(),
         [Answer::Done]
     );
-    assert_eq!(world.defer(1, &key).await, Answer::Done);
+    assert_eq!(world.defer(1, &key).await, WrittenBehind::HadItsEnd);
     assert_eq!(world.load(None, 100, 10).await, (vec![], false));
     assert!(world.markers().await.is_empty(), "nor is it marked");
 }
@@ -306,7 +308,7 @@ async fn a_claim_is_given_back_with_what_was_tried() {
         claim: Some(claim),
         ..world.wish(1, &key)
     };
-    assert_eq!(world.defer_as(wish).await, Answer::Done);
+    assert_eq!(world.defer_as(wish).await, WRITTEN);
     let ClaimOutcome::Granted(grant) = world.claim(&key).await else {
         panic!("it is free for whoever loads it");
     };
@@ -352,14 +354,14 @@ async fn a_marker_goes_only_when_nothing_remains() {
 async fn a_message_that_came_twice_keeps_its_first_place_in_whatever_order_it_is_written() {
     let world = World::new().await;
     let (twice, between) = (key(), key());
-    assert_eq!(world.defer(9, &twice).await, Answer::Done);
+    assert_eq!(world.defer(9, &twice).await, WRITTEN);
     let batch = [world.wish(7, &between), world.wish(5, &twice)];
-    assert_eq!(world.store.defer(&batch).await.unwrap(), [Answer::Done; 2]);
+    assert_eq!(world.store.defer(&batch).await.unwrap(), [WRITTEN; 2]);
     assert_eq!(world.load(None, 100, 10).await, (vec![5, 7], false));
-    assert_eq!(world.defer(9, &twice).await, Answer::Done);
+    assert_eq!(world.defer(9, &twice).await, WRITTEN);
     let other = key();
     let batch = [world.wish(12, &other), world.wish(11, &other)];
-    assert_eq!(world.store.defer(&batch).await.unwrap(), [Answer::Done; 2]);
+    assert_eq!(world.store.defer(&batch).await.unwrap(), [WRITTEN; 2]);
     assert_eq!(world.load(None, 100, 10).await, (vec![5, 7, 11], false));
 }
 
@@ -413,7 +415,10 @@ async fn whoever_lost_the_partition_changes_nothing() {
     world.bump().await;
     let (new, refused) = (world.epoch, key());
     world.epoch = old;
-    assert_eq!(world.defer(2, &refused).await, Answer::Fenced);
+    assert_eq!(
+        world.defer(2, &refused).await,
+        WrittenBehind::Answered(Answer::Fenced)
+    );
     assert_eq!(world.undefer(1).await, Answer::Fenced);
     assert_eq!(world.close().await, CloseAnswer::StaleEpoch);
     assert!(world.intakes(None, 100, 10).await.is_none());

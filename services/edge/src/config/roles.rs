@@ -5,7 +5,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::{BrokenAccountConfig, CircuitConfig, DeadLetterLimitConfig, RelayTuning, TargetsConfig, duration_list};
+use super::{
+    BrokenAccountConfig, CircuitConfig, DeadLetterLimitConfig, RelayTuning, TargetsConfig,
+    duration_list,
+};
 
 /// `[relay]` (design §6).
 #[derive(Debug, Clone, Deserialize)]

@@ -10,7 +10,9 @@ use tracing::info;
 use super::Engine;
 use crate::claims::Ask;
 use crate::decode::{Decoded, Intake};
-use crate::deferral::{Close, Defer, DeferralAnswered, Load, Loaded, Owned, Undefer};
+use crate::deferral::{
+    Close, Defer, DeferralAnswered, Load, Loaded, Owned, Undefer, WrittenBehind,
+};
 use crate::stats::DeferralStep;
 
 pub(super) use looks::{DeferralLooks, DeferralsSeen};
@@ -98,9 +100,10 @@ impl Engine {
         self.trace_deferral(&answer);
         self.count_deferral(&answer);
         match answer {
-            DeferralAnswered::Deferred { slot, answer, .. } => {
-                self.tell(Event::Deferred { slot, answer });
-            }
+            DeferralAnswered::Deferred { slot, written, .. } => self.tell(match written {
+                WrittenBehind::Answered(answer) => Event::Deferred { slot, answer },
+                WrittenBehind::HadItsEnd => Event::HadItsEnd { slot },
+            }),
             DeferralAnswered::Undeferred { slot, answer, .. } => {
                 self.tell(Event::Undeferred { slot, answer });
             }
@@ -177,7 +180,9 @@ impl Engine {
     fn count_deferral(&self, answer: &DeferralAnswered) {
         let done = tidings_delivery::Answer::Done;
         let (step, partition, messages) = match answer {
-            DeferralAnswered::Deferred { slot, answer, .. } if *answer == done => {
+            DeferralAnswered::Deferred { slot, written, .. }
+                if *written == WrittenBehind::Answered(done) =>
+            {
                 (DeferralStep::Written, self.partition_of(*slot), 1)
             }
             DeferralAnswered::Undeferred { slot, answer, .. } if *answer == done => {
